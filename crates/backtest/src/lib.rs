@@ -1,0 +1,8 @@
+//! The rules of a bar: the CPU engine (f64) and its Decimal reference, policies, metrics and the evaluation report.
+#![forbid(unsafe_code)]
+
+pub mod path;
+pub mod rules;
+
+pub use path::{Counts, ExitReason, Path, Trade};
+pub use rules::{RewardConfig, SimConfig};
