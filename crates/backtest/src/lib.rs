@@ -1,8 +1,11 @@
 //! The rules of a bar: the CPU engine (f64) and its Decimal reference, policies, metrics and the evaluation report.
 #![forbid(unsafe_code)]
 
+pub mod metric;
 pub mod path;
+pub mod report;
 pub mod rules;
 
 pub use path::{Counts, ExitReason, Path, Trade};
+pub use report::{EvalReport, WindowReport};
 pub use rules::{RewardConfig, SimConfig};
