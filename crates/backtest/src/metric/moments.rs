@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn many_blocks_agree_with_two_passes() {
         let values: Vec<f64> =
-            (0..70_001).map(|i| ((i * 7919) % 10_007) as f64 * 1e-6 - 0.003 + i as f64 * 1e-9).collect();
+            (0..70_001_usize).map(|i| ((i * 7919) % 10_007) as f64 * 1e-6 - 0.003 + i as f64 * 1e-9).collect();
         let m = Moments::of(&values);
         for (got, want) in [m.mean, m.m2, m.m3, m.m4].into_iter().zip(two_pass(&values)) {
             assert!((got - want).abs() <= 1e-11 * want.abs().max(m.m2 * 0.01), "{got} {want}");

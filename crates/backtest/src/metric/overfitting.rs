@@ -126,7 +126,7 @@ mod tests {
     fn undefined() {
         let row = vec![0.1; 40];
         assert_eq!(probability_of_overfitting::<Vec<f64>>(&[], 4), None);
-        assert_eq!(probability_of_overfitting(&[row.clone()], 4), None);
+        assert_eq!(probability_of_overfitting(std::slice::from_ref(&row), 4), None);
         for blocks in [0, 3, 26, 22] {
             assert_eq!(probability_of_overfitting(&[row.clone(), row.clone()], blocks), None);
         }

@@ -40,7 +40,7 @@ pub(crate) fn quantiles_counted<const K: usize>(values: &[f64], n: usize, q: [f6
     let kept = keep(values, &brackets);
     let mut results = [None; K];
     for (k, place) in places.into_iter().enumerate() {
-        results[k] = place.map(|place| place.from_bracket(values, &brackets[k], &kept, k));
+        results[k] = place.map(|place| place.narrow(values, &brackets[k], &kept, k));
     }
     results
 }
@@ -74,7 +74,8 @@ impl Place {
         low + self.weight * (high - low)
     }
 
-    fn from_bracket<const K: usize>(&self, values: &[f64], bracket: &Bracket, kept: &[Kept<K>], k: usize) -> f64 {
+    /// Interpolates at this place from the elements kept of its bracket, the `k`-th.
+    fn narrow<const K: usize>(&self, values: &[f64], bracket: &Bracket, kept: &[Kept<K>], k: usize) -> f64 {
         let below: usize = kept.iter().map(|part| part.below[k]).sum();
         let inside: usize = kept.iter().map(|part| part.inside[k]).sum();
         let last = self.rank + usize::from(self.next);

@@ -104,11 +104,12 @@ pub fn tree<T: Copy>(mut parts: Vec<T>, join: impl Fn(T, T) -> T) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
     fn sums_of_integers_are_exact_at_every_length_around_the_block_edges() {
-        for n in [0, 1, 2, 255, 256, 257, 4095, 4096, 4097, 3 * 4096 + 17, 100_003] {
+        for n in [0_usize, 1, 2, 255, 256, 257, 4095, 4096, 4097, 3 * 4096 + 17, 100_003] {
             let values: Vec<f64> = (1..=n).map(|i| i as f64).collect();
             assert_eq!(sum(&values), (n * (n + 1) / 2) as f64, "n = {n}");
         }
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn bits_do_not_depend_on_the_number_of_threads() {
-        let values: Vec<f64> = (0..500_000).map(|i| ((i * 7919) % 1009) as f64 * 1e-3 - 0.5).collect();
+        let values: Vec<f64> = (0..500_000_u64).map(|i| ((i * 7919) % 1009) as f64 * 1e-3 - 0.5).collect();
         let with = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| sum(&values)).to_bits()
@@ -145,9 +146,9 @@ mod tests {
 
     #[test]
     fn tree_pairs_neighbours_and_passes_the_odd_one() {
-        let words = vec!["a", "b", "c", "d", "e"];
-        let joined = tree(words.iter().map(|w| (w.as_bytes()[0] as f64, 1)).collect(), |a, b| (a.0 - b.0, a.1 + b.1));
-        // ((a-b) - (c-d)) - e = ((-1) - (-1)) - 101
+        let words = [97.0, 98.0, 99.0, 100.0, 101.0];
+        let joined = tree(words.iter().map(|&w| (w, 1)).collect(), |a, b| (a.0 - b.0, a.1 + b.1));
+        // ((97 − 98) − (99 − 100)) − 101 = ((-1) - (-1)) - 101
         assert_eq!(joined, Some((-101.0, 5)));
         assert_eq!(tree(Vec::<f64>::new(), |a, _| a), None);
     }

@@ -7,9 +7,8 @@ use super::quantile::quantiles;
 
 /// Size of the gains in the upper tail against the losses in the lower one.
 pub fn tail_ratio(returns: &[f64], level: f64) -> Option<f64> {
-    if returns.iter().filter(|r| !r.is_nan()).nth(1).is_none() {
-        return None;
-    }
+    // Two returns at least.
+    returns.iter().filter(|r| !r.is_nan()).nth(1)?;
     let [low, high] = quantiles(returns, [level, 1.0 - level]);
     tail_ratio_of(low?, high?)
 }
