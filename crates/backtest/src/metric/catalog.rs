@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use thiserror::Error;
 
-use super::WindowMetrics;
+use super::{MetricConfig, WindowMetrics};
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +146,15 @@ impl MetricInfo {
                 Better::Neither => Ordering::Equal,
             },
             _ => a.is_some().cmp(&b.is_some()),
+        }
+    }
+
+    /// Label that names the confidence of the tail metrics: `VaR 95 %`.
+    pub fn full_label(&self, config: &MetricConfig) -> String {
+        match self.key {
+            // Rounded, for 1 − 0.05 is not quite 0.95.
+            "var" | "cvar" => format!("{} {} %", self.label, ((1.0 - config.var_level) * 1e6).round() / 1e4),
+            _ => self.label.into(),
         }
     }
 
@@ -306,6 +315,14 @@ mod tests {
         let drawdown = find("max_drawdown").unwrap();
         assert_eq!(drawdown.rank(Some(0.1), Some(0.2)), Ordering::Greater);
         assert_eq!(drawdown.rank(Some(0.9), None), Ordering::Greater);
+    }
+
+    #[test]
+    fn tail_metrics_are_labelled_with_their_confidence() {
+        let label = |key, var_level| find(key).unwrap().full_label(&MetricConfig { var_level, ..Default::default() });
+        assert_eq!(label("var", 0.05), "VaR 95 %");
+        assert_eq!(label("cvar", 0.025), "CVaR 97.5 %");
+        assert_eq!(label("sharpe", 0.05), "Sharpe");
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Moments {
         Self {
             n: count as usize,
             mean: centre + shift,
-            m2: (s2 - s1 * shift).max(0.0),
+            m2: not_negative(s2 - s1 * shift),
             m3: s3 - 3.0 * shift * s2 + 2.0 * count * shift2 * shift,
             m4: s4 - 4.0 * shift * s3 + 6.0 * shift2 * s2 - 3.0 * count * shift2 * shift2,
             min,
@@ -112,6 +112,11 @@ impl Moments {
     }
 }
 
+/// Rounding below 0 becomes 0; NaN, the trace of an infinite element, stays NaN (`f64::max` would hide it).
+pub(crate) fn not_negative(m2: f64) -> f64 {
+    if m2 < 0.0 { 0.0 } else { m2 }
+}
+
 /// Whether a deviation is no more than rounding noise of numbers as large as `max_abs`.
 pub(crate) fn is_rounding(deviation: f64, max_abs: f64) -> bool {
     // A NaN deviation is no dispersion either.
@@ -142,6 +147,13 @@ mod tests {
         assert_eq!(Moments::of(&[f64::NAN, 1.0, f64::NAN, 3.0]), Moments::of(&[1.0, 3.0]));
         assert_eq!(Moments::of(&[f64::NAN]), Moments::EMPTY);
         assert_eq!(Moments::of(&[]), Moments::EMPTY);
+    }
+
+    #[test]
+    fn an_infinite_element_leaves_no_deviation() {
+        let m = Moments::of(&[0.1, f64::INFINITY, 0.3]);
+        assert!(m.std().unwrap().is_nan());
+        assert_eq!(m.spread(), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Everything the metrics need of a window's returns, read in one pass over memory.
 
 use super::Moments;
+use super::moments::not_negative;
 use super::sum::{block_fold, block_pair_sums, block_sums, map_block_pairs, map_blocks, tree};
 
 /// Moments of the returns and their excess and shortfall against a threshold. NaN returns are skipped.
@@ -109,9 +110,9 @@ impl PairStats {
             n: count as usize,
             mean: centre_r + shift_r,
             benchmark_mean: centre_b + shift_b,
-            benchmark_m2: (s_bb - s_b * shift_b).max(0.0),
+            benchmark_m2: not_negative(s_bb - s_b * shift_b),
             cross: s_rb - s_r * shift_b,
-            active_m2: (s_aa - count * shift_a * shift_a).max(0.0),
+            active_m2: not_negative(s_aa - count * shift_a * shift_a),
             benchmark_max_abs,
             active_max_abs,
             benchmark_growth: growth,

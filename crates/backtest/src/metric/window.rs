@@ -13,6 +13,9 @@ use super::{benchmark, calmar, extremes, omega, shape, sharpe, sortino, tail_rat
 use super::{cagr, defined, exposure, total_pnl, total_return, value_at_risk, volatility};
 use crate::path::{Counts, Path, Trade};
 
+/// Level of the tail ratio, and of the value at risk unless set otherwise.
+const TAIL: f64 = 0.05;
+
 /// Rates and levels the metrics are measured against.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -27,7 +30,7 @@ pub struct MetricConfig {
 
 impl Default for MetricConfig {
     fn default() -> Self {
-        Self { risk_free: 0.0, mar: 0.0, var_level: 0.05 }
+        Self { risk_free: 0.0, mar: 0.0, var_level: TAIL }
     }
 }
 
@@ -251,7 +254,13 @@ impl WindowMetrics {
     }
 
     fn set_tails(&mut self, returns: &[f64], n: usize, var_level: f64) {
-        let [cut, low, high] = quantiles_counted(returns, n, [var_level, 0.05, 0.95]);
+        let (cut, low, high) = if var_level == TAIL {
+            let [low, high] = quantiles_counted(returns, n, [TAIL, 1.0 - TAIL]);
+            (low, low, high)
+        } else {
+            let [cut, low, high] = quantiles_counted(returns, n, [var_level, TAIL, 1.0 - TAIL]);
+            (cut, low, high)
+        };
         if value_at_risk::is_defined(n, var_level) {
             self.var = cut.and_then(|cut| defined(-cut));
             self.cvar = cut.and_then(|cut| value_at_risk::tail_mean(returns, cut)).map(|mean| -mean);
