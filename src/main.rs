@@ -1,2 +1,7 @@
-//! placeholder
+//! The program.
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod events;
+
 fn main() {}

@@ -1,0 +1,174 @@
+//! [`RunReport`]: everything a report shows, and exactly what `report.json` holds.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use gigabar_backtest::{EvalReport, Path, Trade};
+use gigabar_market::Bars;
+use serde::{Deserialize, Serialize};
+
+/// The result of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// gigabar's version.
+    pub version: String,
+    /// The command that made it, as typed.
+    pub command: String,
+    /// When it was made, ISO 8601 in UTC.
+    pub created: String,
+    /// What it was made from.
+    pub data: DataSummary,
+    /// The device that computed it.
+    pub device: String,
+    /// The seed all randomness derives from.
+    pub seed: u64,
+    /// Every setting, resolved, as TOML.
+    pub settings_toml: String,
+    /// The metrics.
+    pub report: EvalReport,
+    /// One curve per window, in the order of `report.windows`.
+    pub curves: Vec<WindowCurve>,
+    /// One curve per trained fold; empty for a backtest.
+    pub training: Vec<TrainingCurve>,
+}
+
+/// The data a run read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataSummary {
+    /// The file, as given.
+    pub path: String,
+    /// SHA-256 of the file's bytes, hexadecimal.
+    pub sha256: String,
+    /// The instrument, where known.
+    pub symbol: Option<String>,
+    /// Number of bars.
+    pub n_bars: usize,
+    /// Opening time of the first bar, UTC nanoseconds.
+    pub first_ts: i64,
+    /// Opening time of the last bar, UTC nanoseconds.
+    pub last_ts: i64,
+    /// Usual distance between two bars, nanoseconds.
+    pub interval_ns: i64,
+    /// Bars a year, the factor that annualises.
+    pub periods_per_year: f64,
+    /// What the loader noticed or mended.
+    pub notes: Vec<String>,
+}
+
+impl DataSummary {
+    /// Of bars read from the file `path` with that hash.
+    pub fn new(path: &str, sha256: &str, bars: &Bars, notes: &[String]) -> Self {
+        let ts = bars.ts();
+        Self {
+            path: path.into(),
+            sha256: sha256.into(),
+            symbol: bars.symbol().map(Into::into),
+            n_bars: bars.len(),
+            first_ts: ts.first().copied().unwrap_or_default(),
+            last_ts: ts.last().copied().unwrap_or_default(),
+            interval_ns: bars.interval_ns(),
+            periods_per_year: bars.periods_per_year(),
+            notes: notes.to_vec(),
+        }
+    }
+}
+
+/// One test window, bar by bar: what the charts draw. All columns have the window's number of bars.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WindowCurve {
+    /// Its place among the windows.
+    pub index: usize,
+    /// Bar opens, UTC nanoseconds. `[n_bars]`
+    pub ts: Vec<i64>,
+    /// The account's equity at each close. `[n_bars]`
+    pub equity: Vec<f64>,
+    /// Equity of buy-and-hold, close to close without costs, from the same start. `[n_bars]`
+    pub benchmark: Vec<f64>,
+    /// units·close/equity at each close. `[n_bars]`
+    pub exposure: Vec<f64>,
+    /// Level held at each close. `[n_bars]`
+    pub level: Vec<f64>,
+    /// Closes. `[n_bars]`
+    pub close: Vec<f64>,
+    /// Closed trades; their bars are indices into the data set.
+    pub trades: Vec<Trade>,
+    /// Opening time of the first bar trained on, UTC nanoseconds.
+    pub train_first_ts: Option<i64>,
+    /// Opening time of the last bar trained on, UTC nanoseconds.
+    pub train_last_ts: Option<i64>,
+}
+
+impl WindowCurve {
+    /// Of the path a policy took through `bars`, after training on the bars `train`, if any.
+    ///
+    /// # Panics
+    /// When the path or `train` reaches beyond `bars`.
+    pub fn new(index: usize, bars: &Bars, path: &Path, train: Option<&Range<usize>>) -> Self {
+        let window = path.first_bar..path.first_bar + path.equity.len();
+        let close = &bars.close()[window.clone()];
+        let initial = path.equity[0];
+        let exposure = path.units.iter().zip(close).zip(&path.equity);
+        Self {
+            index,
+            ts: bars.ts()[window].to_vec(),
+            equity: path.equity.clone(),
+            benchmark: close.iter().map(|c| initial * (c / close[0])).collect(),
+            exposure: exposure.map(|((units, close), equity)| share(units * close, *equity)).collect(),
+            level: path.level.clone(),
+            close: close.to_vec(),
+            trades: path.trades.clone(),
+            train_first_ts: train.map(|range| bars.ts()[range.start]),
+            train_last_ts: train.map(|range| bars.ts()[range.end - 1]),
+        }
+    }
+}
+
+fn share(value: f64, equity: f64) -> f64 {
+    if equity > 0.0 { value / equity } else { 0.0 }
+}
+
+/// How the training of one fold went, one value per epoch in every series.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrainingCurve {
+    /// The fold's place among the folds.
+    pub fold: usize,
+    /// Epochs. `[n_epoch]`
+    pub epoch: Vec<usize>,
+    /// Series by name: loss, q_mean, mean_reward, epsilon, … NaN where an epoch has no value, `null` in JSON. `[n_epoch]`
+    #[serde(with = "nullable")]
+    pub series: BTreeMap<String, Vec<f64>>,
+}
+
+/// JSON has no NaN: an undefined value is `null` on disk and NaN in memory.
+mod nullable {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(series: &BTreeMap<String, Vec<f64>>, to: S) -> Result<S::Ok, S::Error> {
+        let optional = |values: &Vec<f64>| values.iter().map(|v| v.is_finite().then_some(*v)).collect::<Vec<_>>();
+        series.iter().map(|(name, values)| (name, optional(values))).collect::<BTreeMap<_, _>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<f64>>, D::Error> {
+        let series = BTreeMap::<String, Vec<Option<f64>>>::deserialize(from)?;
+        let plain = |values: Vec<Option<f64>>| values.into_iter().map(|v| v.unwrap_or(f64::NAN)).collect();
+        Ok(series.into_iter().map(|(name, values)| (name, plain(values))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn undefined_training_values_are_null_in_json() {
+        let series = BTreeMap::from([("loss".to_owned(), vec![0.5, f64::NAN])]);
+        let curve = TrainingCurve { fold: 1, epoch: vec![0, 1], series };
+        let json = serde_json::to_string(&curve).unwrap();
+        assert_eq!(json, r#"{"fold":1,"epoch":[0,1],"series":{"loss":[0.5,null]}}"#);
+        let back: TrainingCurve = serde_json::from_str(&json).unwrap();
+        assert!(back.series["loss"][1].is_nan());
+    }
+}
