@@ -6,10 +6,11 @@
 use std::path::PathBuf;
 
 use gigabar_backtest::metric::{
-    Moments, compound, downside_deviation, kurtosis, max_drawdown, omega, quantile, sharpe, skew, sortino, tail_ratio,
-    total_return, ulcer_index, value_at_risk, volatility,
+    Moments, TradeStats, compound, downside_deviation, kurtosis, max_drawdown, omega, quantile, sharpe, skew, sortino,
+    tail_ratio, total_return, ulcer_index, value_at_risk, volatility,
 };
 use gigabar_backtest::metric::{cagr, calmar, conditional_value_at_risk};
+use gigabar_backtest::{ExitReason, Trade};
 use serde_json::Value;
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -281,4 +282,39 @@ fn cross_computed_series() {
     cross_check(block("SPY"), &changes(&column(&spy, "close")));
     cross_check(block("empyrical fixture mixed"), &mixed()[1..]);
     cross_check(block("empyrical fixture negative"), &negative());
+}
+
+#[test]
+fn backtesting_py_trades() {
+    // Its test suite's SMA(10)/SMA(30) run on GOOG. Its profit factor and expectancy are of returns on the trade's own
+    // value: given those as P&L, ours says the same.
+    let Some(text) = data_file("oracles/backtesting.py-0.6.6_GOOG_SmaCross10-30_testsuite.trades.csv") else { return };
+    let (pnl, relative) = (column(&text, "PnL"), column(&text, "ReturnPct"));
+    let stats = |profits: &[f64]| {
+        let trades: Vec<Trade> = profits.iter().zip(&relative).map(|(&pnl, &r)| trade(pnl, r)).collect();
+        TradeStats::of(&trades)
+    };
+    let money = stats(&pnl);
+    assert_eq!(money.pnl.n, 66);
+    near(money.win_rate(), 0.469_696_969_696_969_7, 1e-12);
+    near(money.sqn(), 1.076_618_735_669_770_5, 1e-9);
+    near(money.expectancy(), (51_422.99 - 10_000.0) / 66.0, 1e-9);
+    near(money.avg_trade_return(), 0.032_748_078_066_748_834, 1e-9);
+    near(stats(&relative).profit_factor(), 2.167_945_974_262_033, 1e-9);
+    near(stats(&relative).expectancy(), 0.032_748_078_066_748_834, 1e-9);
+}
+
+fn trade(pnl: f64, trade_return: f64) -> Trade {
+    Trade {
+        side: 1,
+        entry_bar: 0,
+        exit_bar: 1,
+        units: 1.0,
+        entry_price: 1.0,
+        exit_price: 1.0,
+        pnl,
+        trade_return,
+        bars_held: 1,
+        exit: ExitReason::Flip,
+    }
 }
