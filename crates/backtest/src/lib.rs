@@ -1,11 +1,13 @@
 //! The rules of a bar: the CPU engine (f64) and its Decimal reference, policies, metrics and the evaluation report.
 #![forbid(unsafe_code)]
 
+pub mod cpu;
 pub mod metric;
 pub mod path;
+pub mod policy;
 pub mod report;
 pub mod rules;
 
 pub use path::{Counts, ExitReason, Path, Trade};
-pub use report::{EvalReport, WindowReport};
+pub use policy::{Observation, Policy};
 pub use rules::{RewardConfig, SimConfig};

@@ -192,9 +192,9 @@ pub enum RewardKind {
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum RulesError {
     /// A number outside its range.
-    #[error("sim.{field} is {value}; it must be {rule}")]
+    #[error("{field} is {value}; it must be {rule}")]
     OutOfRange {
-        /// Path of the field below `sim`.
+        /// Path of the field in the configuration.
         field: &'static str,
         /// Its value.
         value: f64,
@@ -202,11 +202,146 @@ pub enum RulesError {
         rule: &'static str,
     },
     /// A volume-based model on a series that has no volume.
-    #[error(
-        "sim.{field} needs volume, and this series has none; use `none` or `fixed` slippage and no participation cap"
-    )]
+    #[error("{field} needs volume, and this series has none; use `none` or `fixed` slippage and no participation cap")]
     NeedsVolume {
-        /// Path of the field below `sim`.
+        /// Path of the field in the configuration.
         field: &'static str,
     },
+}
+
+impl RulesError {
+    /// How to mend it, where the message does not already say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::OutOfRange { field, .. } => Some(format!("set it with --set {field}=… or in the config file")),
+            Self::NeedsVolume { .. } => None,
+        }
+    }
+}
+
+/// Refuses `value` unless `ok`.
+fn require(ok: bool, field: &'static str, value: f64, rule: &'static str) -> Result<(), RulesError> {
+    if ok { Ok(()) } else { Err(RulesError::OutOfRange { field, value, rule }) }
+}
+
+fn positive(field: &'static str, value: f64) -> Result<(), RulesError> {
+    require(value.is_finite() && value > 0.0, field, value, "finite and above 0")
+}
+
+fn not_negative(field: &'static str, value: f64) -> Result<(), RulesError> {
+    require(value.is_finite() && value >= 0.0, field, value, "finite and not negative")
+}
+
+fn within(field: &'static str, value: f64, end: f64, rule: &'static str) -> Result<(), RulesError> {
+    require(value >= 0.0 && value < end, field, value, rule)
+}
+
+impl SimConfig {
+    /// Checks every number's range.
+    ///
+    /// # Errors
+    /// [`RulesError::OutOfRange`] naming the first field that is not.
+    pub fn check(&self) -> Result<(), RulesError> {
+        const BPS: &str = "at least 0 and below 10000";
+        positive("sim.initial_cash", self.initial_cash)?;
+        positive("sim.max_position", self.max_position)?;
+        not_negative("sim.lot_size", self.lot_size)?;
+        not_negative("sim.rebalance_threshold", self.rebalance_threshold)?;
+        within("sim.half_spread_bps", self.half_spread_bps, 10_000.0, BPS)?;
+        within("sim.commission_bps", self.commission_bps, 10_000.0, BPS)?;
+        not_negative("sim.commission_fixed", self.commission_fixed)?;
+        self.check_slippage()?;
+        let participation = self.max_participation;
+        require((0.0..=1.0).contains(&participation), "sim.max_participation", participation, "between 0 and 1")?;
+        require(self.carry_long.is_finite(), "sim.carry_long", self.carry_long, "finite")?;
+        require(self.carry_short.is_finite(), "sim.carry_short", self.carry_short, "finite")?;
+        within("sim.maintenance_margin", self.maintenance_margin, 1.0, "at least 0 and below 1")?;
+        self.barrier.iter().try_for_each(TripleBarrier::check)?;
+        self.kelly.iter().try_for_each(Kelly::check)
+    }
+
+    /// Spread and slippage together must leave a price above zero.
+    fn check_slippage(&self) -> Result<(), RulesError> {
+        const WHOLE: &str = "so small that with the half spread it stays below the whole price";
+        let room = 1.0 - self.half_spread_bps * 1e-4;
+        match self.slippage {
+            Slippage::None => Ok(()),
+            Slippage::Fixed { bps } => within("sim.slippage.bps", bps, room * 1e4, WHOLE),
+            Slippage::VolumeImpact(m) => {
+                not_negative("sim.slippage.eta", m.eta)?;
+                within("sim.slippage.max_impact", m.max_impact, room, WHOLE)
+            }
+        }
+    }
+
+    /// Refuses volume-based models on a series without volume.
+    ///
+    /// # Errors
+    /// [`RulesError::NeedsVolume`].
+    pub fn check_volume(&self, has_volume: bool) -> Result<(), RulesError> {
+        let field = match self.slippage {
+            Slippage::VolumeImpact(_) => "sim.slippage",
+            _ if self.max_participation > 0.0 => "sim.max_participation",
+            _ => return Ok(()),
+        };
+        if has_volume { Ok(()) } else { Err(RulesError::NeedsVolume { field }) }
+    }
+}
+
+impl TripleBarrier {
+    fn check(&self) -> Result<(), RulesError> {
+        self.k_stop.iter().try_for_each(|&k| positive("sim.barrier.k_stop", k))?;
+        self.k_take.iter().try_for_each(|&k| positive("sim.barrier.k_take", k))?;
+        self.max_hold.iter().try_for_each(|&h| require(h > 0, "sim.barrier.max_hold", f64::from(h), "at least 1 bar"))
+    }
+}
+
+impl Kelly {
+    fn check(&self) -> Result<(), RulesError> {
+        positive("sim.kelly.fraction", self.fraction)?;
+        positive("sim.kelly.cap", self.cap)
+    }
+}
+
+impl RewardConfig {
+    /// Checks every number's range.
+    ///
+    /// # Errors
+    /// [`RulesError::OutOfRange`] naming the first field that is not.
+    pub fn check(&self) -> Result<(), RulesError> {
+        let rate = self.dsr_rate;
+        require(rate > 0.0 && rate < 1.0, "reward.dsr_rate", rate, "above 0 and below 1")?;
+        not_negative("reward.turnover_penalty", self.turnover_penalty)?;
+        not_negative("reward.drawdown_penalty", self.drawdown_penalty)?;
+        not_negative("reward.ruin_penalty", self.ruin_penalty)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_default_is_valid() {
+        assert_eq!(SimConfig::default().check(), Ok(()));
+        assert_eq!(RewardConfig::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn a_bad_field_is_named() {
+        let config = SimConfig { commission_bps: -1.0, ..SimConfig::default() };
+        let message = config.check().unwrap_err().to_string();
+        assert_eq!(message, "sim.commission_bps is -1; it must be at least 0 and below 10000");
+        let config = SimConfig { initial_cash: f64::NAN, ..SimConfig::default() };
+        assert!(config.check().is_err());
+    }
+
+    #[test]
+    fn impact_without_volume_is_refused() {
+        let slippage = Slippage::VolumeImpact(VolumeImpactSlippage::default());
+        let config = SimConfig { slippage, ..SimConfig::default() };
+        assert_eq!(config.check_volume(false), Err(RulesError::NeedsVolume { field: "sim.slippage" }));
+        assert_eq!(config.check_volume(true), Ok(()));
+    }
 }

@@ -5,5 +5,6 @@ pub mod bars;
 pub mod calendar;
 pub mod rng;
 pub mod sigma;
+pub mod time;
 
 pub use bars::{BarColumns, Bars, BarsError};

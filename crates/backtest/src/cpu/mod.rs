@@ -1,0 +1,7 @@
+//! The rules of a bar on the CPU: [`engine`] (f64, fast) and [`reference`] (Decimal, the truth).
+
+pub mod account;
+pub mod engine;
+pub mod observation;
+pub mod reference;
+pub mod reward;

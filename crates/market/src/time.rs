@@ -1,0 +1,33 @@
+//! Time stamps as text: ISO 8601 in UTC.
+
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+
+/// UTC nanoseconds as ISO 8601 with a `Z`, fractional seconds only where there are any.
+pub fn iso(ts: i64) -> String {
+    Timestamp::from_nanosecond(i128::from(ts)).map_or_else(|_| ts.to_string(), |t| t.to_string())
+}
+
+/// Reads ISO 8601 (`2020-01-31`, `2020-01-31 09:30`, `2020-01-31T09:30:00Z`, with any offset); a stamp without offset
+/// is UTC. `None` where the text is no such stamp or lies outside the years 1677 to 2262.
+pub fn parse_iso(text: &str) -> Option<i64> {
+    let stamp = text.parse::<Timestamp>().ok().or_else(|| {
+        let civil = text.parse::<DateTime>().ok()?;
+        TimeZone::UTC.to_timestamp(civil).ok()
+    })?;
+    i64::try_from(stamp.as_nanosecond()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways() {
+        for text in ["2020-01-31T09:30:00Z", "1970-01-01T00:00:00Z", "2021-11-28T00:00:00.5Z"] {
+            assert_eq!(parse_iso(text).map(iso).as_deref(), Some(text));
+        }
+        assert_eq!(parse_iso("2020-01-31"), parse_iso("2020-01-31T00:00:00Z"));
+        assert_eq!(parse_iso("2020-01-31 09:30"), parse_iso("2020-01-31T10:30:00+01:00"));
+        assert_eq!(parse_iso("yesterday"), None);
+    }
+}
