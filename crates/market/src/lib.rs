@@ -3,8 +3,12 @@
 
 pub mod bars;
 pub mod calendar;
+pub mod feature;
 pub mod rng;
+pub mod scale;
 pub mod sigma;
+pub mod synth;
 pub mod time;
+pub mod window;
 
 pub use bars::{BarColumns, Bars, BarsError};
