@@ -10,4 +10,5 @@ pub mod rules;
 
 pub use path::{Counts, ExitReason, Path, Trade};
 pub use policy::{Observation, Policy};
+pub use report::{EvalReport, WindowReport};
 pub use rules::{RewardConfig, SimConfig};

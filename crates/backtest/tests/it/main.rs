@@ -1,6 +1,11 @@
 //! Tests of the crate from outside.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[cfg(any())]
+mod backtesting_py;
+mod engine_reference;
+mod identities;
 mod metric_golden;
 mod metric_identities;
 mod metric_oracles;
+mod random_case;
