@@ -6,7 +6,7 @@
 
 mod ops;
 
-use candle_core::{DType, Device, Tensor, Var};
+use candle_core::{Device, Tensor, Var};
 use gigabar_market::rng::Philox;
 use serde::{Deserialize, Serialize};
 
@@ -185,13 +185,21 @@ impl QNet {
         Ok(())
     }
 
-    /// Q of every action. `observations` row-major `[n_row, n_input]` → `[n_row, n_action]`.
+    /// Observations as a tensor. Row-major `[n_row × n_input]` → `[n_row, n_input]`.
     ///
     /// # Errors
     /// [`LearnError::Tensor`] when the number of values is no multiple of `n_input`.
-    pub fn forward(&self, observations: Vec<f32>, pass: Pass) -> Result<Tensor, LearnError> {
+    pub fn input(&self, observations: Vec<f32>) -> Result<Tensor, LearnError> {
         let n_row = observations.len() / self.shape.n_input;
-        let mut x = Tensor::from_vec(observations, (n_row, self.shape.n_input), &Device::Cpu)?;
+        Ok(Tensor::from_vec(observations, (n_row, self.shape.n_input), &Device::Cpu)?)
+    }
+
+    /// Q of every action. `[n_row, n_input]` → `[n_row, n_action]`.
+    ///
+    /// # Errors
+    /// [`LearnError::Tensor`] when the observations have another width.
+    pub fn forward(&self, observations: &Tensor, pass: Pass) -> Result<Tensor, LearnError> {
+        let mut x = observations.clone();
         let layers: Vec<(Tensor, Tensor)> =
             self.vars.chunks_exact(2).map(|v| (weight(&v[0], pass), weight(&v[1], pass))).collect();
         let (hidden, heads) = layers.split_at(self.shape.hidden.len());
@@ -211,10 +219,8 @@ impl QNet {
     ///
     /// # Errors
     /// As [`QNet::forward`].
-    pub fn infer(&self, observations: Vec<f32>) -> Result<Vec<f32>, LearnError> {
-        let q = self.forward(observations, Pass::Infer)?;
-        debug_assert_eq!(q.dtype(), DType::F32);
-        Ok(q.flatten_all()?.to_vec1()?)
+    pub fn infer(&self, observations: &Tensor) -> Result<Vec<f32>, LearnError> {
+        Ok(self.forward(observations, Pass::Infer)?.flatten_all()?.to_vec1()?)
     }
 }
 
@@ -235,14 +241,15 @@ mod tests {
         NetShape { n_input: 4, hidden: vec![6, 5], n_action: 3, activation, dueling }
     }
 
-    fn observations() -> Vec<f32> {
+    fn observations() -> Tensor {
         let mut rng = Philox::new(5, 99);
-        (0..8 * 4).map(|_| (rng.uniform() * 4.0 - 2.0) as f32).collect()
+        let values = (0..8 * 4).map(|_| (rng.uniform() * 4.0 - 2.0) as f32).collect();
+        Tensor::from_vec::<_, f32>(values, (8, 4), &Device::Cpu).unwrap()
     }
 
     /// Σ c·Q with fixed, uneven coefficients: a scalar every parameter matters to.
     fn objective(net: &QNet, pass: Pass) -> Tensor {
-        let q = net.forward(observations(), pass).unwrap();
+        let q = net.forward(&observations(), pass).unwrap();
         let c: Vec<f32> = (0..24).map(|i| ((i * 7) % 5) as f32 - 1.7).collect();
         let c = Tensor::from_vec(c, (8, 3), &Device::Cpu).unwrap();
         (q * c).unwrap().sum_all().unwrap()
@@ -290,8 +297,8 @@ mod tests {
     fn inference_leaves_no_graph() {
         let shape = shape(Activation::Relu, true);
         let net = QNet::new(shape.clone(), &shape.initial(3)).unwrap();
-        assert!(!net.forward(observations(), Pass::Infer).unwrap().track_op());
-        assert!(net.forward(observations(), Pass::Train).unwrap().track_op());
+        assert!(!net.forward(&observations(), Pass::Infer).unwrap().track_op());
+        assert!(net.forward(&observations(), Pass::Train).unwrap().track_op());
     }
 
     #[test]
@@ -307,12 +314,12 @@ mod tests {
     fn dueling_centres_the_advantage() {
         let shape = shape(Activation::Silu, true);
         let net = QNet::new(shape.clone(), &shape.initial(9)).unwrap();
-        let with = net.infer(observations()).unwrap();
+        let with = net.infer(&observations()).unwrap();
         let mut shifted = net.weights().unwrap();
         let last = shifted.len() - 1;
         shifted[last].iter_mut().for_each(|b| *b += 3.0);
         net.set_weights(&shifted).unwrap();
-        for (a, b) in with.iter().zip(net.infer(observations()).unwrap()) {
+        for (a, b) in with.iter().zip(net.infer(&observations()).unwrap()) {
             assert!((a - b).abs() < 1e-5, "a constant added to the advantage must not move Q");
         }
     }

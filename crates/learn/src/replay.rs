@@ -160,7 +160,7 @@ mod tests {
 
     /// χ² test of 200,000 single draws against exact probabilities. The seed is fixed, so the outcome is too.
     pub(super) fn assert_frequencies(exact: &[f64], mut draw: impl FnMut(&mut Philox, &mut Draw)) {
-        let (n, mut rng, mut out) = (200_000, rng(), Draw::default());
+        let (n, mut rng, mut out) = (200_000usize, rng(), Draw::default());
         let mut counts = vec![0usize; exact.len()];
         for _ in 0..n {
             draw(&mut rng, &mut out);

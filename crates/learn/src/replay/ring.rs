@@ -1,7 +1,6 @@
 //! The ring of transitions: 86 bytes each, because market features are gathered again from the table by bar index.
 
-/// Width of the portfolio observation.
-pub const N_PORTFOLIO: usize = 8;
+use gigabar_backtest::cpu::observation::N_PORTFOLIO;
 
 /// One n-step transition.
 #[derive(Debug, Clone, Copy, PartialEq)]

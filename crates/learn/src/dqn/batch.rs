@@ -1,0 +1,53 @@
+//! A minibatch's observations, gathered in one pass from the ring and the feature table.
+
+use candle_core::Tensor;
+use gigabar_backtest::cpu::observation::N_PORTFOLIO;
+
+use super::Trainer;
+use crate::error::LearnError;
+use crate::stream;
+
+impl Trainer {
+    /// Observations and next observations of the drawn transitions, each `[batch, n_input]`.
+    pub(super) fn gather(&mut self) -> Result<(Tensor, Tensor), LearnError> {
+        let (ring, features) = (&self.ring, &self.data.features);
+        let noise = self.config.feature_noise;
+        let amplitude = (noise * 3f64.sqrt()) as f32;
+        let mut noise = Noise { amplitude, seed: self.seed, block: &mut self.progress.noise_blocks };
+        let capacity = self.draw.slots.len() * self.nets.online.shape().n_input;
+        let (mut now, mut next) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
+        for &slot in &self.draw.slots {
+            let portfolio = slot * N_PORTFOLIO..(slot + 1) * N_PORTFOLIO;
+            noise.extend(&mut now, features.row(ring.bar[slot] as usize));
+            now.extend_from_slice(&ring.portfolio[portfolio.clone()]);
+            noise.extend(&mut next, features.row(ring.next_bar[slot] as usize));
+            next.extend_from_slice(&ring.next_portfolio[portfolio]);
+        }
+        Ok((self.nets.online.input(now)?, self.nets.online.input(next)?))
+    }
+}
+
+/// Uniform noise for features; see [`DqnConfig::feature_noise`].
+struct Noise<'a> {
+    /// √3 times the standard deviation.
+    amplitude: f32,
+    seed: u64,
+    /// Philox blocks used so far.
+    block: &'a mut u64,
+}
+
+impl Noise<'_> {
+    /// Appends `features`, with noise if there is any: 16 random bits each, eight from a block.
+    fn extend(&mut self, out: &mut Vec<f32>, features: &[f32]) {
+        if self.amplitude == 0.0 {
+            return out.extend_from_slice(features);
+        }
+        for chunk in features.chunks(8) {
+            let words = stream::block(self.seed, stream::NOISE, *self.block);
+            *self.block += 1;
+            let halves = words.iter().flat_map(|&w| [w & 0xffff, w >> 16]);
+            let unit = |half: u32| (half as f32 + 0.5) * (2.0 / 65_536.0) - 1.0;
+            out.extend(chunk.iter().zip(halves).map(|(x, half)| x + self.amplitude * unit(half)));
+        }
+    }
+}
