@@ -9,3 +9,4 @@ mod metric_golden;
 mod metric_identities;
 mod metric_oracles;
 mod random_case;
+mod signals;
