@@ -12,6 +12,9 @@ use crate::feature::FeatureTable;
 /// Scaled features are cut off at ± this many standard deviations.
 pub const DEFAULT_CLIP: f64 = 5.0;
 
+/// Rows that one task scales.
+const BLOCK_BARS: usize = 1024;
+
 /// Why features cannot be scaled.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ScaleError {
@@ -111,9 +114,13 @@ impl Scaler {
         self.check_names(table.names())?;
         let (n_bars, n_feature, warmup_bars) = (table.n_bars(), table.n_feature(), table.warmup_bars());
         let mut values = vec![0.0; n_bars * n_feature];
-        values.par_chunks_mut(n_feature).enumerate().skip(warmup_bars).for_each(|(t, out)| {
-            for (j, (scaled, &x)) in out.iter_mut().zip(table.row(t)).enumerate() {
-                *scaled = self.scaled(j, x) as f32;
+        values.par_chunks_mut(BLOCK_BARS * n_feature).enumerate().for_each(|(block, rows)| {
+            let start = block * BLOCK_BARS;
+            let unusable = warmup_bars.saturating_sub(start);
+            for (i, out) in rows.chunks_exact_mut(n_feature).enumerate().skip(unusable) {
+                for (j, (scaled, &x)) in out.iter_mut().zip(table.row(start + i)).enumerate() {
+                    *scaled = self.scaled(j, x) as f32;
+                }
             }
         });
         Ok(ScaledFeatures { n_bars, n_feature, values })

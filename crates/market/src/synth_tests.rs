@@ -65,7 +65,7 @@ fn the_extremes_fit_the_volatility() {
 
 #[test]
 fn only_the_oracle_and_the_trend_earn_on_the_planted_market() {
-    for seed in 0..5 {
+    for seed in 0..8 {
         let market = planted_with_truth(20_000, seed, &PlantedConfig::default()).unwrap();
         let bars = &market.bars;
         let oracle: Vec<f64> = market.next_sign.iter().map(|&s| f64::from(s)).collect();
@@ -76,9 +76,10 @@ fn only_the_oracle_and_the_trend_earn_on_the_planted_market() {
         let oracle = sharpe(bars, &traded(bars, &oracle, 1e-3));
         let trend = sharpe(bars, &traded(bars, &trend, 1e-3));
         let hold = sharpe(bars, &returns(bars));
+        println!("seed {seed}: oracle {oracle:.1}, trend {trend:.1}, buy and hold {hold:.2}");
         assert!(oracle > 30.0, "seed {seed}: oracle {oracle}");
-        assert!(trend > 5.0, "seed {seed}: trend {trend}");
-        assert!(hold.abs() < 2.0, "seed {seed}: buy and hold {hold}");
+        assert!(trend > 15.0, "seed {seed}: trend {trend}");
+        assert!(hold.abs() < 0.7, "seed {seed}: buy and hold {hold}");
     }
 }
 

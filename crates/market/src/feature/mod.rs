@@ -134,11 +134,10 @@ impl FeatureTable {
         let jobs = FAMILIES.concat();
         let groups: Vec<Vec<Column>> = jobs.par_iter().with_max_len(1).map(|job| job(bars)).collect();
         let columns: Vec<Column> = groups.into_iter().flatten().collect();
-        let values = interleave(&columns, n_bars);
-        if let Some(at) = values.par_iter().position_first(|v| !v.is_finite()) {
-            let name = columns[at % columns.len()].name.clone();
-            return Err(FeatureError::NotFinite { name, bar: at / columns.len(), value: values[at] });
+        if let Some((column, bar)) = first_not_finite(&columns) {
+            return Err(FeatureError::NotFinite { name: column.name.clone(), bar, value: column.values[bar] });
         }
+        let values = interleave(&columns, n_bars);
         let warmups = columns.iter().map(|c| c.warmup_bars).collect();
         Ok(Self { names: columns.into_iter().map(|c| c.name).collect(), warmups, n_bars, values })
     }
@@ -188,18 +187,29 @@ impl FeatureTable {
     }
 }
 
+/// The earliest value behind its warm-up that is not a finite number.
+fn first_not_finite(columns: &[Column]) -> Option<(&Column, usize)> {
+    let first = |column: &Column| {
+        let usable = &column.values[column.warmup_bars..];
+        usable.iter().position(|v| !v.is_finite()).map(|i| i + column.warmup_bars)
+    };
+    let bars: Vec<Option<usize>> = columns.par_iter().map(first).collect();
+    let found = columns.iter().zip(bars).filter_map(|(column, bar)| bar.map(|bar| (column, bar)));
+    found.min_by_key(|&(_, bar)| bar)
+}
+
 /// Columns to rows; 0 up to each column's warm-up.
 fn interleave(columns: &[Column], n_bars: usize) -> Vec<f64> {
-    const BLOCK_BARS: usize = 4096;
+    // a block of rows stays in the first-level cache while the columns are dealt into it
+    const BLOCK_BARS: usize = 64;
     let width = columns.len();
     let mut values = vec![0.0; n_bars * width];
     values.par_chunks_mut(BLOCK_BARS * width).enumerate().for_each(|(block, rows)| {
-        for (i, row) in rows.chunks_mut(width).enumerate() {
-            let t = block * BLOCK_BARS + i;
-            for (cell, column) in row.iter_mut().zip(columns) {
-                if t >= column.warmup_bars {
-                    *cell = column.values[t];
-                }
+        let start = block * BLOCK_BARS;
+        for (j, column) in columns.iter().enumerate() {
+            let first = column.warmup_bars.saturating_sub(start);
+            for (row, &value) in rows.chunks_exact_mut(width).zip(&column.values[start..]).skip(first) {
+                row[j] = value;
             }
         }
     });
@@ -240,5 +250,13 @@ mod tests {
         let error = FeatureTable::compute(&bars).unwrap_err();
         assert_eq!(error.to_string(), "features need more than 99 bars of warm-up, the data have 99 bars");
         assert!(error.hint().unwrap().contains("100 bars"));
+    }
+
+    #[test]
+    fn overflow_is_named_not_hidden() {
+        let mut columns = random_walk(300, 1, &RandomWalkConfig::default()).unwrap().into_columns();
+        columns.volume[150] = 1e300;
+        let error = FeatureTable::compute(&Bars::new(columns).unwrap()).err().unwrap();
+        assert!(matches!(&error, FeatureError::NotFinite { bar: 150, .. }), "{error}");
     }
 }

@@ -16,7 +16,12 @@ fn volume_z(bars: &Bars) -> Vec<Column> {
     let column = |w: usize| {
         let z = rolling_moments(volume, w).into_iter().zip(&volume[w - 1..]).map(|(m, v)| {
             let std = m.std();
-            if std > FLAT * m.mean { (v - m.mean) / std } else { 0.0 }
+            match std {
+                // overflow: the table reports it, where dividing would give a quiet 0
+                s if s.is_infinite() => f64::NAN,
+                s if s > FLAT * m.mean => (v - m.mean) / s,
+                _ => 0.0,
+            }
         });
         Column::new(format!("volume_z_{w}"), w - 1, padded(volume.len(), w - 1, z))
     };

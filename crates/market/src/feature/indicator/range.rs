@@ -22,13 +22,9 @@ pub fn atr(high: &[f64], low: &[f64], close: &[f64], period: usize) -> Vec<f64> 
     let n = period as f64;
     let mut out = true_range(high, low, close);
     let mut average = 0.0;
-    for t in 1..out.len() {
-        if t <= period {
-            average += out[t] / n;
-        } else {
-            average = (average * (n - 1.0) + out[t]) / n;
-        }
-        out[t] = if t >= period { average } else { f64::NAN };
+    for (t, value) in out.iter_mut().enumerate().skip(1) {
+        average = if t <= period { average + *value / n } else { (average * (n - 1.0) + *value) / n };
+        *value = if t >= period { average } else { f64::NAN };
     }
     out
 }

@@ -1,0 +1,5 @@
+//! Integration tests of gigabar-market, one binary.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod feature;
+mod feature_golden;
