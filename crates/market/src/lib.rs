@@ -4,6 +4,7 @@
 pub mod bars;
 pub mod calendar;
 pub mod feature;
+pub mod load;
 pub mod rng;
 pub mod scale;
 pub mod sigma;

@@ -1,0 +1,120 @@
+//! Numbers as files write them: plain, with thousands separators, with decimal comma, with currency sign or K/M/B.
+
+/// What a comma inside a number means in this file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comma {
+    /// `1,234.5`
+    Thousands,
+    /// `1.234,5`
+    Decimal,
+}
+
+/// What a cell holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Number {
+    /// A finite number.
+    Value(f64),
+    /// Nothing, or a word for it.
+    Missing,
+    /// Something else.
+    Bad,
+}
+
+const MISSING: [&str; 9] = ["", "nan", "null", "na", "n/a", "none", "-", ".", "#n/a"];
+
+/// Reads a trimmed cell. The value is the f64 nearest to the decimal written.
+pub(crate) fn parse(cell: &[u8], comma: Comma) -> Number {
+    let Ok(text) = std::str::from_utf8(cell) else { return Number::Bad };
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E'));
+    let may_be_plain = plain && (comma == Comma::Thousands || !text.contains('.'));
+    match text.parse::<f64>() {
+        Ok(value) if may_be_plain && value.is_finite() => Number::Value(value),
+        _ if MISSING.iter().any(|word| text.eq_ignore_ascii_case(word)) => Number::Missing,
+        _ => dressed(text, comma),
+    }
+}
+
+fn dressed(text: &str, comma: Comma) -> Number {
+    let bare = text.trim_start_matches(['$', '€', '£']);
+    let (bare, scale) = match bare.as_bytes().last() {
+        Some(b'K' | b'k') => (&bare[..bare.len() - 1], 1e3),
+        Some(b'M' | b'm') => (&bare[..bare.len() - 1], 1e6),
+        Some(b'B' | b'b') => (&bare[..bare.len() - 1], 1e9),
+        _ => (bare, 1.0),
+    };
+    let (group, decimal) = if comma == Comma::Thousands { (',', '.') } else { ('.', ',') };
+    let (whole, fraction) = bare.split_once(decimal).unwrap_or((bare, ""));
+    let Some(mut digits) = ungroup(whole, group) else { return Number::Bad };
+    if !fraction.is_empty() {
+        digits.push('.');
+        digits.push_str(fraction);
+    }
+    match digits.parse::<f64>() {
+        Ok(value) if value.is_finite() && digits.bytes().any(|b| b.is_ascii_digit()) => Number::Value(value * scale),
+        _ => Number::Bad,
+    }
+}
+
+/// Removes separators between groups of three digits; `None` when the groups are not of three.
+fn ungroup(whole: &str, group: char) -> Option<String> {
+    let is_separator = |c: char| c == group || matches!(c, ' ' | '\u{a0}' | '\u{202f}' | '\'');
+    let mut parts = whole.split(is_separator);
+    let mut out = parts.next()?.to_owned();
+    for part in parts {
+        if part.len() != 3 || !part.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        out.push_str(part);
+    }
+    Some(out)
+}
+
+/// Decides from sample cells. A comma is decimal when the file separates fields otherwise and no cell shows a point
+/// after it; `1,234` alone, which could be either, counts as decimal there, because a decimal comma is why such files
+/// avoid the comma as delimiter.
+pub(crate) fn comma_meaning<'a>(cells: impl Iterator<Item = &'a [u8]>, comma_delimits: bool) -> Comma {
+    let mut decimal = false;
+    for cell in cells {
+        let last = |wanted: u8| cell.iter().rposition(|&b| b == wanted);
+        match (last(b','), last(b'.')) {
+            (Some(comma), Some(point)) => return if comma > point { Comma::Decimal } else { Comma::Thousands },
+            (Some(_), None) => decimal = true,
+            _ => {}
+        }
+    }
+    if decimal && !comma_delimits { Comma::Decimal } else { Comma::Thousands }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_files_write() {
+        let thousands = |s: &str| parse(s.as_bytes(), Comma::Thousands);
+        let decimal = |s: &str| parse(s.as_bytes(), Comma::Decimal);
+        for (text, want) in [("1.5", 1.5), ("-36.98", -36.98), ("1e-5", 1e-5), ("1,234.5", 1234.5), ("$12.5", 12.5)] {
+            assert_eq!(thousands(text), Number::Value(want), "{text}");
+        }
+        for (text, want) in [("1,5", 1.5), ("1.234,5", 1234.5), ("1 234,5", 1234.5), ("12", 12.0), ("1.234", 1234.0)] {
+            assert_eq!(decimal(text), Number::Value(want), "{text}");
+        }
+        assert_eq!(thousands("1.25M"), Number::Value(1.25e6));
+        for text in ["", "NaN", "null", "N/A", "-", "."] {
+            assert_eq!(thousands(text), Number::Missing, "{text}");
+        }
+        for text in ["abc", "1,2", "inf", "1..2", "0x10", "M", "1_000", "--1", "1e999"] {
+            assert_eq!(thousands(text), Number::Bad, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_comma_is_decided_from_the_file() {
+        let decide = |cells: &[&str], delimits| comma_meaning(cells.iter().map(|c| c.as_bytes()), delimits);
+        assert_eq!(decide(&["1.5", "2"], false), Comma::Thousands);
+        assert_eq!(decide(&["1,5", "2"], false), Comma::Decimal);
+        assert_eq!(decide(&["1.234,5"], false), Comma::Decimal);
+        assert_eq!(decide(&["1,234.5"], false), Comma::Thousands);
+        assert_eq!(decide(&["1,234"], true), Comma::Thousands);
+    }
+}

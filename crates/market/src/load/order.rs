@@ -1,0 +1,130 @@
+//! Two orders a file must show by its data: day or month first in dates, and the columns of a file without header.
+
+use std::path::Path;
+
+use super::columns::PRICES;
+use super::csv::{Table, cell, for_each_record, moment};
+use super::dialect::Layout;
+use super::time::{self, Clock, DateOrder};
+use super::{LoadError, LoadOptions};
+
+/// Share of bars that may violate the usual column order before another is suspected.
+const SUSPICIOUS: f64 = 0.05;
+
+/// How dates like `01/02/2024` are read: as the option says, else as a number above 12 shows, else as keeps the file
+/// sorted.
+pub(crate) fn date_order(
+    path: &Path,
+    text: &[u8],
+    layout: &Layout,
+    options: &LoadOptions,
+) -> Result<DateOrder, LoadError> {
+    if let Some(order) = options.date_order {
+        return Ok(order);
+    }
+    let column = layout.roles.time.unwrap_or(0);
+    let (mut day_first, mut month_first) = (false, false);
+    let mut first: Option<(u64, String)> = None;
+    for_each_record(text, layout, |line, record| {
+        if let Some((a, b)) = time::open_pair(cell(record, column)) {
+            first.get_or_insert_with(|| (line, String::from_utf8_lossy(cell(record, column)).into_owned()));
+            day_first |= a > 12;
+            month_first |= b > 12;
+        }
+    });
+    match (first, day_first, month_first) {
+        (None, ..) | (_, true, false) => Ok(DateOrder::Dmy),
+        // Both: the file is at odds with itself; the cells that don't fit month first are named one by one.
+        (_, _, true) => Ok(DateOrder::Mdy),
+        (Some((line, cell)), false, false) => {
+            let sorted = |order| is_sorted(text, layout, order);
+            match (sorted(DateOrder::Dmy), sorted(DateOrder::Mdy)) {
+                (true, false) => Ok(DateOrder::Dmy),
+                (false, true) => Ok(DateOrder::Mdy),
+                _ => Err(LoadError::DateOrder { path: path.to_owned(), line, column: layout.name(column), text: cell }),
+            }
+        }
+    }
+}
+
+fn is_sorted(text: &[u8], layout: &Layout, order: DateOrder) -> bool {
+    let mut clock = Clock::new(None);
+    let (mut previous, mut up, mut down) = (None, true, true);
+    for_each_record(text, layout, |_, record| {
+        let ts = moment(layout, order, record).and_then(|m| clock.instant(m));
+        if let (Some(before), Some(now)) = (previous, ts) {
+            up &= before <= now;
+            down &= before >= now;
+        }
+        previous = ts.or(previous);
+    });
+    up || down
+}
+
+/// Whether open or close lies outside low to high, or high under low. NaN violates nothing.
+pub(crate) fn violates([open, high, low, close]: [f64; PRICES.len()]) -> bool {
+    high < low || open > high || close > high || open < low || close < low
+}
+
+/// For a file without header: the order of columns its bars speak for, when it is not open, high, low, close. Bitfinex
+/// writes open, close, high, low.
+pub(crate) fn suspicion(path: &Path, table: &Table) -> Option<LoadError> {
+    if !table.layout.guessed {
+        return None;
+    }
+    let rows = table.lines.len();
+    let mut bad = (0..rows).filter(|&row| violates(table.prices(row)));
+    let first = bad.next()?;
+    let bad = 1 + bad.count();
+    if (bad as f64) < SUSPICIOUS * rows as f64 {
+        return None;
+    }
+    let order = best_order(table)?;
+    let line = table.lines[first];
+    Some(LoadError::ColumnOrder { path: path.to_owned(), line, bad, rows, looks_like: described(&table.layout, order) })
+}
+
+/// `order[i]` is the meaning (0 open … 3 close) of the i-th price column. Of the orders that (nearly) no bar violates,
+/// the one whose opens lie nearest to the closes before them.
+fn best_order(table: &Table) -> Option<[usize; 4]> {
+    let rows = table.lines.len();
+    let arranged = |row: usize, order: [usize; 4]| {
+        let written = table.prices(row);
+        let mut bar = [0.0; 4];
+        (0..4).for_each(|i| bar[order[i]] = written[i]);
+        bar
+    };
+    let fits = |order: &[usize; 4]| {
+        let bad = (0..rows).filter(|&row| violates(arranged(row, *order))).count();
+        (bad as f64) < 0.1 * SUSPICIOUS * rows as f64
+    };
+    let jump = |order: [usize; 4]| -> f64 {
+        (1..rows)
+            .map(|row| (arranged(row, order)[0] - arranged(row - 1, order)[3]).abs())
+            .filter(|d| d.is_finite())
+            .sum()
+    };
+    permutations().filter(fits).min_by(|a, b| jump(*a).total_cmp(&jump(*b)))
+}
+
+fn permutations() -> impl Iterator<Item = [usize; 4]> {
+    (0..256usize)
+        .map(|code| [code & 3, code >> 2 & 3, code >> 4 & 3, code >> 6])
+        .filter(|p| (0..4).all(|i| p.contains(&i)))
+}
+
+/// As the `columns` option wants it.
+fn described(layout: &Layout, order: [usize; 4]) -> String {
+    let roles = &layout.roles;
+    let mut names = vec!["-"; roles.last() + 1];
+    let time_name = if roles.clock.is_some() { "date" } else { "ts" };
+    let fixed = [(roles.time, time_name), (roles.clock, "time"), (roles.symbol, "symbol")];
+    let prices = roles.price.iter().zip(order).map(|(&column, meaning)| (column, PRICES[meaning]));
+    let volume = (roles.volumes.first().copied(), "volume");
+    for (column, name) in fixed.into_iter().chain(prices).chain([volume]) {
+        if let Some(column) = column {
+            names[column] = name;
+        }
+    }
+    names.join(",")
+}

@@ -1,0 +1,107 @@
+//! The rows of one instrument, on their way from table to bars.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::csv::Table;
+use super::dialect::Layout;
+use super::{LoadError, LoadOptions};
+use crate::bars::{BarColumns, BarsError};
+
+/// Columns and the line each row stands on.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows {
+    pub(crate) columns: BarColumns,
+    pub(crate) lines: Vec<u64>,
+    pub(crate) symbol: Option<String>,
+    /// Index of the symbol in the table; `None` when the table knows only one.
+    pub(crate) symbol_index: Option<u32>,
+}
+
+impl Rows {
+    /// The rows of the chosen symbol, or of the only one.
+    pub(crate) fn choose(path: &Path, table: &Table, options: &LoadOptions) -> Result<Self, LoadError> {
+        let all =
+            |symbol| Self { columns: table.columns.clone(), lines: table.lines.clone(), symbol, symbol_index: None };
+        let found = || table.symbols.clone();
+        match (&options.symbol, table.symbols.as_slice()) {
+            (None, []) => Ok(all(None)),
+            (None, [only]) => Ok(all(Some(only.clone()).filter(|s| !s.is_empty()))),
+            (None, _) => Err(LoadError::Symbols { path: path.to_owned(), found: found() }),
+            (Some(name), []) => Ok(all(Some(name.clone()))),
+            (Some(name), symbols) => {
+                let Some(index) = symbols.iter().position(|s| s.eq_ignore_ascii_case(name)) else {
+                    return Err(LoadError::UnknownSymbol {
+                        path: path.to_owned(),
+                        wanted: name.clone(),
+                        found: found(),
+                    });
+                };
+                let mut rows = all(Some(symbols[index].clone()));
+                rows.symbol_index = Some(index as u32);
+                let of_symbol = |&row: &usize| table.symbol_of[row] == index as u32;
+                rows.select(&(0..table.lines.len()).filter(of_symbol).collect::<Vec<_>>());
+                Ok(rows)
+            }
+        }
+    }
+
+    /// Keeps the rows of `order`, in that order.
+    pub(crate) fn select(&mut self, order: &[usize]) {
+        fn pick<T: Copy>(column: &mut Vec<T>, order: &[usize]) {
+            *column = order.iter().map(|&row| column[row]).collect();
+        }
+        let c = &mut self.columns;
+        pick(&mut c.ts, order);
+        pick(&mut self.lines, order);
+        for column in [&mut c.open, &mut c.high, &mut c.low, &mut c.close, &mut c.volume] {
+            pick(column, order);
+        }
+    }
+
+    /// Turns a file whose stamps mostly fall over, newest first.
+    pub(crate) fn ascend(&mut self, notes: &mut Vec<String>) {
+        let steps =
+            |falling: bool| self.columns.ts.windows(2).filter(|w| w[0] != w[1] && (w[1] < w[0]) == falling).count();
+        if steps(true) > steps(false) {
+            notes.push("newest row first: the order was reversed".to_owned());
+            let order: Vec<usize> = (0..self.lines.len()).rev().collect();
+            self.select(&order);
+        }
+    }
+
+    /// What a broken rule of bars is in terms of the file.
+    pub(crate) fn error(&self, path: &Path, layout: &Layout, error: &BarsError) -> LoadError {
+        let path = path.to_owned();
+        let column = |name: &str| layout.price_name(name);
+        let line = |row: usize| self.lines.get(row).copied().unwrap_or(0);
+        let stamp = |row: usize| self.columns.ts.get(row).map_or_else(String::new, |&ns| iso(ns));
+        match *error {
+            BarsError::Length { got, .. } | BarsError::TooFew { got, .. } => LoadError::TooFew { path, rows: got },
+            BarsError::DuplicateTimestamp { row } => {
+                let (a, b) = (line(row - 1), line(row));
+                LoadError::Duplicate { path, line: a.max(b), stamp: stamp(row), earlier_line: a.min(b) }
+            }
+            BarsError::UnsortedTimestamp { row } => LoadError::Unsorted {
+                path,
+                line: line(row),
+                stamp: stamp(row),
+                before: stamp(row - 1),
+                before_line: line(row - 1),
+            },
+            BarsError::Price { row, column: name, value } => {
+                LoadError::Price { path, line: line(row), column: column(name), value }
+            }
+            BarsError::Volume { row, value } => LoadError::Volume { path, line: line(row), value },
+            BarsError::Range { row, column: name, value, low, high } => {
+                LoadError::Range { path, line: line(row), column: column(name), value, low, high }
+            }
+        }
+    }
+}
+
+/// ISO 8601, UTC.
+pub(crate) fn iso(ns: i64) -> String {
+    Timestamp::from_nanosecond(i128::from(ns)).map_or_else(|_| ns.to_string(), |t| t.to_string())
+}
