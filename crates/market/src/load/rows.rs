@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use jiff::Timestamp;
-
 use super::csv::Table;
 use super::dialect::Layout;
 use super::{LoadError, LoadOptions};
 use crate::bars::{BarColumns, BarsError};
+use crate::time::iso;
 
 /// Columns and the line each row stands on.
 #[derive(Debug, Clone)]
@@ -99,9 +98,4 @@ impl Rows {
             }
         }
     }
-}
-
-/// ISO 8601, UTC.
-pub(crate) fn iso(ns: i64) -> String {
-    Timestamp::from_nanosecond(i128::from(ns)).map_or_else(|_| ns.to_string(), |t| t.to_string())
 }
