@@ -3,6 +3,7 @@
 
 pub mod bars;
 pub mod calendar;
+pub mod check;
 pub mod feature;
 pub mod load;
 pub mod rng;
