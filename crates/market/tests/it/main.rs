@@ -3,3 +3,4 @@
 
 mod feature;
 mod feature_golden;
+mod load_manifest;
