@@ -1,7 +1,6 @@
 //! Tests of the crate from outside.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-#[cfg(any())]
 mod backtesting_py;
 mod engine_reference;
 mod identities;
