@@ -1,4 +1,4 @@
-//! The rules of a bar on the CPU: [`engine`] (f64, fast) and [`reference`] (Decimal, the truth).
+//! The rules of a bar on the CPU: [`engine`] (f64, fast) and [`mod@reference`] (Decimal, the truth).
 
 pub mod account;
 pub mod engine;
