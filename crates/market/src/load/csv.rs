@@ -5,10 +5,11 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 
+use super::clock::Clock;
 use super::columns::PRICES;
 use super::dialect::{self, BLANKS, Layout};
 use super::number::{self, Number};
-use super::time::{self, Clock, DateOrder, Moment};
+use super::time::{self, DateOrder, Moment};
 use super::{LoadError, LoadOptions, source};
 use crate::bars::BarColumns;
 

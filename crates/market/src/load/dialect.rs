@@ -81,12 +81,14 @@ pub(crate) fn detect(path: &Path, text: &[u8], options: &LoadOptions) -> Result<
         let rows = sample(&delimited(text, delimiter, Some(1 << 16)), delimiter);
         let layout = layout(path, &rows, delimiter, choice.as_ref(), options);
         let columns = rows.iter().map(|r| r.fields.len()).max().unwrap_or(0);
-        let score = layout.as_ref().map_or(columns.min(99), |l| 100 + l.width);
+        // Blanks also part a date from its time of day, so that they find more columns than there are.
+        let width = |l: &Layout| if delimiter == BLANKS { 0 } else { l.width };
+        let score = layout.as_ref().map_or(columns.min(99), |l| 100 + width(l));
         if columns > 1 && best.as_ref().is_none_or(|(known, _)| score > *known) {
             best = Some((score, layout));
         }
     }
-    let lines = text.split(|&b| b == b'\n').take(PREAMBLE_LINES).count();
+    let lines = text.split_inclusive(|&b| b == b'\n').take(PREAMBLE_LINES).count();
     let layout = best.map_or_else(|| Err(LoadError::NoTable { path: path.to_owned(), lines }), |(_, layout)| layout)?;
     let rewritten = if layout.delimiter == BLANKS { delimited(text, BLANKS, None).into_owned() } else { Vec::new() };
     Ok((layout, rewritten))

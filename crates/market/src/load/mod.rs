@@ -5,6 +5,7 @@
 //! UTF-16. What it decides it says in [`Loaded::dialect`] and [`Loaded::notes`]; what it cannot decide is an error that
 //! names file, line and column and carries a [`LoadError::hint`].
 
+mod clock;
 mod columns;
 pub(crate) mod csv;
 mod dialect;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use super::clock::Clock;
 use super::columns::PRICES;
 use super::csv::{Table, cell, for_each_record, moment};
 use super::dialect::Layout;
-use super::time::{self, Clock, DateOrder};
+use super::time::{self, DateOrder};
 use super::{LoadError, LoadOptions};
 
 /// Share of bars that may violate the usual column order before another is suspected.
@@ -104,7 +105,10 @@ fn best_order(table: &Table) -> Option<[usize; 4]> {
             .filter(|d| d.is_finite())
             .sum()
     };
-    permutations().filter(fits).min_by(|a, b| jump(*a).total_cmp(&jump(*b)))
+    // Where neither order of open and close fits better, open comes first, as everywhere.
+    let close_first = |order: &[usize; 4]| order.iter().position(|&m| m == 3) < order.iter().position(|&m| m == 0);
+    let rank = |a: &[usize; 4], b: &[usize; 4]| jump(*a).total_cmp(&jump(*b)).then(close_first(a).cmp(&close_first(b)));
+    permutations().filter(fits).min_by(rank)
 }
 
 fn permutations() -> impl Iterator<Item = [usize; 4]> {

@@ -1,7 +1,7 @@
 //! Time stamps as files write them: ISO and its relatives, day- or month-first dates, compact digits, epochs.
 
 use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::Offset;
 
 /// How a date whose year comes last is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -81,11 +81,13 @@ pub(crate) fn is_clock(cell: &[u8]) -> bool {
     text.contains(':') && cursor.time().is_some() && cursor.offset().is_some()
 }
 
-fn instant(civil: DateTime, offset: Offset) -> Option<i64> {
+/// UTC nanoseconds, within what counts as market data.
+pub(crate) fn instant(civil: DateTime, offset: Offset) -> Option<i64> {
     in_bounds(offset.to_timestamp(civil).ok()?.as_nanosecond())
 }
 
-fn in_bounds(ns: i128) -> Option<i64> {
+/// The nanoseconds, if they lie within what counts as market data.
+pub(crate) fn in_bounds(ns: i128) -> Option<i64> {
     BOUNDS_NS.contains(&ns).then_some(ns as i64)
 }
 
@@ -311,50 +313,70 @@ impl Cursor<'_> {
     }
 }
 
-/// Turns wall-clock times into instants.
-pub(crate) struct Clock {
-    zone: Option<TimeZone>,
-    previous: Option<i64>,
-    descending: bool,
-    /// Whether any stamp came without offset.
-    pub(crate) saw_civil: bool,
-}
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::clock::Clock;
+    use super::*;
 
-impl Clock {
-    /// Without a zone, wall-clock times are UTC.
-    pub(crate) fn new(zone: Option<TimeZone>) -> Self {
-        Self { zone, previous: None, descending: false, saw_civil: false }
+    fn utc(text: &str, order: DateOrder) -> Option<String> {
+        let ns = Clock::new(None).instant(parse(text.as_bytes(), order)?)?;
+        Some(crate::time::iso(ns))
     }
 
-    /// UTC nanoseconds of a moment. A wall-clock hour that occurs twice when summer time ends is read as the occurrence
-    /// that keeps time running the way the file runs.
-    pub(crate) fn instant(&mut self, moment: Moment) -> Option<i64> {
-        let ns = match moment {
-            Moment::Instant(ns) => ns,
-            Moment::Civil(civil) => {
-                self.saw_civil = true;
-                match &self.zone {
-                    None => instant(civil, Offset::UTC)?,
-                    Some(zone) => in_bounds(self.zoned(zone, civil)?)?,
-                }
-            }
-        };
-        if let Some(previous) = self.previous.filter(|&p| p != ns) {
-            self.descending = ns < previous;
+    #[test]
+    fn stamps_as_vendors_write_them() {
+        let noon = "2024-01-02T12:30:00Z";
+        for text in [
+            "2024-01-02 12:30",
+            "2024-1-2T12:30:00.000",
+            "2024/01/02 12:30",
+            "20240102 1230",
+            "202401021230",
+            "20240102123000000",
+            "1704198600",
+            "1704198600.0",
+            "1704198600000",
+            "1704198600000000",
+            "1704198600000000000",
+            "02.01.2024 12:30",
+            "2024-01-02T14:30:00+02:00",
+            "2024-01-02 07:30:00-0500",
+            "2024-01-02 12:30 UTC",
+            "02.01.2024 13:30:00 GMT+0100",
+            "02-Jan-2024 12:30",
+            "Jan 2, 2024 12:30 PM",
+            "2 January 2024 12:30",
+        ] {
+            assert_eq!(utc(text, DateOrder::Mdy).as_deref(), Some(noon), "{text}");
         }
-        self.previous = Some(ns);
-        Some(ns)
+        assert_eq!(utc("01/02/24", DateOrder::Mdy).unwrap(), "2024-01-02T00:00:00Z");
+        assert_eq!(utc("01/02/1999", DateOrder::Dmy).unwrap(), "1999-02-01T00:00:00Z");
+        assert_eq!(utc("2024-01-02 07-PM", DateOrder::Dmy).unwrap(), "2024-01-02T19:00:00Z");
+        assert_eq!(utc("2024-01-02 12-AM", DateOrder::Dmy).unwrap(), "2024-01-02T00:00:00Z");
     }
 
-    fn zoned(&self, zone: &TimeZone, civil: DateTime) -> Option<i128> {
-        let ambiguous = zone.to_ambiguous_timestamp(civil);
-        if let jiff::tz::AmbiguousOffset::Fold { before, after } = ambiguous.offset() {
-            let early = before.to_timestamp(civil).ok()?.as_nanosecond();
-            let late = after.to_timestamp(civil).ok()?.as_nanosecond();
-            let repeats =
-                self.previous.map(i128::from).is_some_and(|p| if self.descending { p > late } else { p >= early });
-            return Some(if repeats { late } else { early });
+    #[test]
+    fn what_is_no_stamp() {
+        for text in [
+            "",
+            "abc",
+            "12.5",
+            "100",
+            "20241301",
+            "2024-02-30",
+            "2024-01-02 25:00",
+            "2024-01-02x",
+            "1/2",
+            "2024-01/02",
+            "13/13/2024",
+            "99999999999999999999",
+            "2024-01-02 12:30 CET",
+            "1800-01-01",
+            "2024-01-02 7",
+            "5/6.7",
+        ] {
+            assert_eq!(utc(text, DateOrder::Dmy), None, "{text}");
         }
-        ambiguous.compatible().ok().map(|t| t.as_nanosecond())
     }
 }

@@ -4,3 +4,5 @@
 mod feature;
 mod feature_golden;
 mod load_manifest;
+mod load_random;
+mod load_texts;

@@ -1,0 +1,54 @@
+//! From wall-clock time to UTC, through a time zone's summer and winter.
+
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+
+use super::time::{Moment, in_bounds, instant};
+
+/// Turns wall-clock times into instants.
+pub(crate) struct Clock {
+    zone: Option<TimeZone>,
+    previous: Option<i64>,
+    descending: bool,
+    /// Whether any stamp came without offset.
+    pub(crate) saw_civil: bool,
+}
+
+impl Clock {
+    /// Without a zone, wall-clock times are UTC.
+    pub(crate) fn new(zone: Option<TimeZone>) -> Self {
+        Self { zone, previous: None, descending: false, saw_civil: false }
+    }
+
+    /// UTC nanoseconds of a moment. A wall-clock hour that occurs twice when summer time ends is read as the occurrence
+    /// that keeps time running the way the file runs.
+    pub(crate) fn instant(&mut self, moment: Moment) -> Option<i64> {
+        let ns = match moment {
+            Moment::Instant(ns) => ns,
+            Moment::Civil(civil) => {
+                self.saw_civil = true;
+                match &self.zone {
+                    None => instant(civil, Offset::UTC)?,
+                    Some(zone) => in_bounds(self.zoned(zone, civil)?)?,
+                }
+            }
+        };
+        if let Some(previous) = self.previous.filter(|&p| p != ns) {
+            self.descending = ns < previous;
+        }
+        self.previous = Some(ns);
+        Some(ns)
+    }
+
+    fn zoned(&self, zone: &TimeZone, civil: DateTime) -> Option<i128> {
+        let ambiguous = zone.to_ambiguous_timestamp(civil);
+        if let AmbiguousOffset::Fold { before, after } = ambiguous.offset() {
+            let early = before.to_timestamp(civil).ok()?.as_nanosecond();
+            let late = after.to_timestamp(civil).ok()?.as_nanosecond();
+            let repeats =
+                self.previous.map(i128::from).is_some_and(|p| if self.descending { p > late } else { p >= early });
+            return Some(if repeats { late } else { early });
+        }
+        ambiguous.compatible().ok().map(|t| t.as_nanosecond())
+    }
+}
