@@ -1,5 +1,6 @@
 //! What a run found, and how it is shown: [`RunReport`] is `report.json`; `text`, `csv` and `html` render it.
 
+pub mod html;
 pub mod run_report;
 
 pub use run_report::{DataSummary, RunReport, TrainingCurve, WindowCurve};

@@ -12,7 +12,7 @@ use crate::report::run_report::{RunReport, WindowCurve};
 /// What the chained account starts with: its curve reads as growth of 100.
 const START: f64 = 100.0;
 /// Points of all curves together; at about 45 bytes a point the page stays near 2 MB.
-const MAX_POINTS: usize = 40_000;
+pub(super) const MAX_POINTS: usize = 40_000;
 /// Trades that reach the page; beyond, the best and the worst half of this many.
 pub(super) const MAX_TRADES: usize = 2_000;
 
@@ -109,9 +109,8 @@ impl<'a> Chain<'a> {
 
 impl<'a> Link<'a> {
     fn new(curve: &'a WindowCurve, first_bar: usize, equity: f64, benchmark: f64, peak: &mut f64) -> Self {
-        let scaled = |values: &[f64], start: f64| -> Vec<f64> {
-            values.iter().map(|&v| start * ratio(v, values[0])).collect()
-        };
+        let scaled =
+            |values: &[f64], start: f64| -> Vec<f64> { values.iter().map(|&v| start * ratio(v, values[0])).collect() };
         let equity = scaled(&curve.equity, equity);
         let drawdown = equity
             .iter()

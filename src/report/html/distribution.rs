@@ -25,11 +25,12 @@ pub(super) struct Histogram {
     /// Bars left out because their return is exactly zero.
     #[serde(skip)]
     pub(super) n_zero: usize,
-    /// Value at risk and its name, positive is a loss.
+    /// Value at risk, positive is a loss.
     pub(super) var: Option<f64>,
-    pub(super) var_name: String,
+    /// Conditional value at risk.
     pub(super) cvar: Option<f64>,
-    pub(super) cvar_name: String,
+    /// What these two are called.
+    pub(super) names: [String; 2],
 }
 
 impl Histogram {
@@ -50,9 +51,8 @@ impl Histogram {
             above += usize::from(v > hi);
             counts[(((v - lo) / (hi - lo) * n as f64).floor().max(0.0) as usize).min(n - 1)] += 1;
         }
-        let none = String::new;
         let n_zero = bars.iter().filter(|b| b.ret == 0.0).count();
-        Some(Self { lo, hi, counts, below, above, n_zero, var: None, var_name: none(), cvar: None, cvar_name: none() })
+        Some(Self { lo, hi, counts, below, above, n_zero, var: None, cvar: None, names: Default::default() })
     }
 }
 

@@ -55,19 +55,6 @@ pub(super) fn signed(value: Option<f64>, text: String) -> String {
     if plus { format!("+{text}") } else { text }
 }
 
-/// About four significant digits, for values of unknown scale.
-pub(super) fn auto(value: Option<f64>) -> String {
-    let Some(v) = value.filter(|v| v.is_finite()) else { return UNDEFINED.into() };
-    if v == 0.0 {
-        return "0".into();
-    }
-    let magnitude = v.abs().log10().floor();
-    if !(-5.0..9.0).contains(&magnitude) {
-        return format!("{v:.2e}").replace('-', "−");
-    }
-    number(Some(v), (3.0 - magnitude).clamp(0.0, 8.0) as usize)
-}
-
 /// CSS class of a gain or a loss.
 pub(super) fn tone(value: Option<f64>) -> &'static str {
     match value {
@@ -78,7 +65,7 @@ pub(super) fn tone(value: Option<f64>) -> &'static str {
 }
 
 fn utc(ts_ns: i64, pattern: &str) -> String {
-    let zoned = Timestamp::from_nanosecond(i128::from(ts_ns)).map(|t| t.to_zoned(TimeZone::UTC));
+    let zoned = Timestamp::from_nanosecond(i128::from(ts_ns)).map(|t| t.to_zoned_datetime(TimeZone::UTC));
     zoned.map_or_else(|_| UNDEFINED.into(), |t| t.strftime(pattern).to_string())
 }
 
@@ -139,9 +126,6 @@ mod tests {
         assert_eq!(signed(Some(0.12), percent(Some(0.12), 1)), "+12.0%");
         assert_eq!(signed(Some(0.00001), percent(Some(0.00001), 1)), "0.0%");
         assert_eq!(signed(Some(-0.12), percent(Some(-0.12), 1)), "−12.0%");
-        assert_eq!(auto(Some(0.000_123_456)), "0.0001235");
-        assert_eq!(auto(Some(67_890.4)), "67,890");
-        assert_eq!(auto(Some(-1e-9)), "−1.00e−9");
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Period {
 
 /// A bar belongs to the UTC day on which it opens: (year, month, day, days since the epoch).
 fn civil(ts: i64) -> Option<(i16, i8, i8, i64)> {
-    let date = Timestamp::from_nanosecond(i128::from(ts)).ok()?.to_zoned(TimeZone::UTC).date();
+    let date = Timestamp::from_nanosecond(i128::from(ts)).ok()?.to_zoned_datetime(TimeZone::UTC).date();
     Some((date.year(), date.month(), date.day(), ts.div_euclid(86_400_000_000_000)))
 }
 
@@ -102,8 +102,7 @@ fn month_map(months: &BTreeMap<(i16, i8), Period>) -> HeatMap {
         let mut total = Period::default();
         periods.iter().flatten().for_each(|p| total.merge(p));
         let name = |month: usize| format!("{} {year}", MONTHS[month]);
-        let mut cells: Vec<Cell> =
-            periods.iter().enumerate().map(|(m, p)| cell(p.as_ref(), scale, &name(m))).collect();
+        let mut cells: Vec<Cell> = periods.iter().enumerate().map(|(m, p)| cell(p.as_ref(), scale, &name(m))).collect();
         let mut year_cell = cell(Some(&total), f64::INFINITY, &year.to_string());
         year_cell.tone = format!("year {}", format::tone(Some(total.ret())));
         cells.push(year_cell);

@@ -286,7 +286,7 @@
     const bars = h.counts.map((c, i) => { const x0 = sx(h.lo + i * wide), x1 = sx(h.lo + (i + 1) * wide); return c ? `<rect class="${h.lo + (i + 0.5) * wide < 0 ? 'bar-neg' : 'bar-pos'}" opacity=".75" x="${r1(x0 + 0.5)}" y="${r1(sy(c))}" width="${r1(Math.max(0.6, x1 - x0 - 1))}" height="${r1(Math.max(0.8, bottom - sy(c)))}"/>` : ''; }).join('');
     const mark = (v, name, c, y) => (inside(v) ? `<path class="mark ${c}" d="M${r1(sx(-v))},${y + 4}V${bottom}"/><text class="strong" x="${r1(sx(-v))}" y="${y}" text-anchor="${sx(-v) < left + 60 ? 'start' : 'middle'}">${name} ${pct(v)}</text>` : '');
     box.innerHTML = `<svg height="${height}" role="img" aria-label="Histogram of bar returns">${ticks.map(v => `<path class="grid" d="M${left},${r1(sy(v))}H${right}"/><text x="${left - 6}" y="${r1(sy(v) + 4)}" text-anchor="end">${num(v, 0)}</text>`).join('')}${bars}`
-      + `<path class="axis" d="M${left},${bottom}H${right}"/>${xt.ticks.map(v => `<text x="${r1(sx(v))}" y="${bottom + 16}" text-anchor="middle">${text(v)}</text>`).join('')}${mark(h.var, h.var_name, '', 22)}${mark(h.cvar, h.cvar_name, 'cvar', 9)}</svg>`;
+      + `<path class="axis" d="M${left},${bottom}H${right}"/>${xt.ticks.map(v => `<text x="${r1(sx(v))}" y="${bottom + 16}" text-anchor="middle">${text(v)}</text>`).join('')}${mark(h.var, h.names[0], '', 22)}${mark(h.cvar, h.names[1], 'cvar', 9)}</svg>`;
     box.onpointermove = e => {
       const i = Math.floor((e.clientX - box.getBoundingClientRect().left - left) / (right - left) * n);
       if (i < 0 || i >= n) return hideTip();
