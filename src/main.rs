@@ -1,7 +1,44 @@
-//! The program.
+//! The program `gigabar`.
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
+mod args;
+mod commands;
+mod config;
+mod dataset;
 mod events;
+mod failure;
+mod metrics_log;
+mod outcome;
+mod printer;
+mod progress;
+mod run_folder;
+mod setup;
+mod stop;
+mod training;
 
-fn main() {}
+use std::process::ExitCode;
+
+use args::{Cli, Command, DataCommand, TrainCommand};
+use clap::Parser;
+use printer::{Printer, Verbosity};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let verbosity = match (cli.output.quiet, cli.output.verbose) {
+        (true, _) => Verbosity::Quiet,
+        (_, true) => Verbosity::Verbose,
+        _ => Verbosity::Normal,
+    };
+    let printer = Printer::new(verbosity, cli.output.json);
+    let result = match &cli.command {
+        Command::Walkforward(args) => commands::walkforward::run(args, printer),
+        Command::Train(TrainCommand::Dqn(args)) => commands::train::run(args, printer),
+        Command::Evaluate(args) => commands::evaluate::run(args, printer),
+        Command::Backtest(args) => commands::backtest::run(args, printer),
+        Command::Data(DataCommand::Check(args)) => commands::data::check(args, printer),
+        Command::Data(DataCommand::Synth(args)) => commands::data::synth(args, printer),
+        Command::Report(args) => commands::report::run(args, printer),
+        Command::Doctor => commands::doctor::run(printer),
+    };
+    failure::conclude(result, &printer)
+}

@@ -1,6 +1,7 @@
 //! What a run found, and how it is shown: [`RunReport`] is `report.json`; `text`, `csv` and `html` render it.
 
-pub mod html;
+pub mod csv;
 pub mod run_report;
+pub mod text;
 
 pub use run_report::{DataSummary, RunReport, TrainingCurve, WindowCurve};

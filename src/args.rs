@@ -1,0 +1,284 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const MAIN_HELP: &str = "\
+Examples:
+  gigabar data check bars.csv
+  gigabar backtest bars.csv --strategy sma-cross:fast=20,slow=50
+  gigabar walkforward bars.csv --agent dqn
+  gigabar walkforward --resume runs/bars-dqn-20260101-120000
+
+Settings come from defaults, then --config FILE (TOML), then the environment (GIGABAR__SIM__COMMISSION_BPS=5), then
+--set sim.commission_bps=5. `gigabar doctor` lists what the environment sets.
+
+Exit codes: 0 ok, 1 a threshold was missed, 2 usage, data or environment error, 130 interrupted.";
+
+/// Trains trading policies and tests them walk-forward under one exact simulator.
+#[derive(Debug, Parser)]
+#[command(name = "gigabar", version, after_help = MAIN_HELP, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// How results and talk are shown.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Print results as JSON on stdout.
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Say nothing but results, warnings and errors.
+    #[arg(long, short, global = true, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Say more, and print every metric.
+    #[arg(long, short, global = true, conflicts_with = "quiet", help_heading = "Output")]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Train on each fold's past, trade its unseen future, report the result.
+    Walkforward(WalkforwardArgs),
+    /// Train one policy on one range of bars.
+    #[command(subcommand)]
+    Train(TrainCommand),
+    /// Trade a file with trained policies.
+    Evaluate(EvaluateArgs),
+    /// Trade a file with a rule, or with signals made elsewhere.
+    Backtest(BacktestArgs),
+    /// Look at data, or make some.
+    #[command(subcommand)]
+    Data(DataCommand),
+    /// Show a finished run again, and render its report.html anew.
+    Report(ReportArgs),
+    /// Say what this machine and this build can do, and what the environment sets.
+    Doctor,
+}
+
+/// How the file of bars is read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Data")]
+pub(crate) struct DataArgs {
+    /// The symbol to take from a file that holds several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) symbol: Option<String>,
+    /// The file's columns in order, for files without a header: ts,open,high,low,close,volume; `-` skips one.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) columns: Option<String>,
+    /// Time zone of stamps that carry none, such as America/New_York [default: UTC].
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) tz: Option<String>,
+    /// Mend what can be mended (order, duplicates, ranges), and say so, instead of refusing it.
+    #[arg(long)]
+    pub(crate) repair: bool,
+}
+
+/// Where settings come from.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct ConfigArgs {
+    /// A TOML file of settings; run.toml of an earlier run is one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// One setting; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Seed of all randomness [default: 1].
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Where to compute: auto or cpu.
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: String,
+}
+
+/// What can be trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Agent {
+    /// Deep Q-network: double, dueling, n-step, prioritised replay.
+    Dqn,
+}
+
+const WALKFORWARD_HELP: &str = "\
+Examples:
+  gigabar walkforward bars.csv --agent dqn
+  gigabar walkforward bars.csv --agent dqn --seed 7 --set sim.commission_bps=5 --set window.n_windows=8
+  gigabar walkforward bars.csv --agent dqn --json --quiet > result.json
+  gigabar walkforward --resume runs/bars-dqn-20260101-120000";
+
+#[derive(Debug, Args)]
+#[command(after_help = WALKFORWARD_HELP)]
+pub(crate) struct WalkforwardArgs {
+    /// Bars as CSV, plain or .gz.
+    #[arg(required_unless_present = "resume")]
+    pub(crate) file: Option<PathBuf>,
+    /// What is trained.
+    #[arg(long, value_enum, required_unless_present = "resume")]
+    pub(crate) agent: Option<Agent>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Fail with exit code 1 when a pooled metric is below a value; may be repeated.
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) fail_below: Vec<String>,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+/// The folder of a training run.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The run's folder [default: runs/<name>-<time>].
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    pub(crate) out: Option<PathBuf>,
+    /// Continue an interrupted run from its checkpoints.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) resume: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrainCommand {
+    /// Deep Q-network: double, dueling, n-step, prioritised replay.
+    Dqn(TrainArgs),
+}
+
+const TRAIN_HELP: &str = "\
+Examples:
+  gigabar train dqn bars.csv
+  gigabar train dqn bars.csv --from-bar 500 --to-bar 2000 --out runs/mine
+  gigabar evaluate runs/mine other.csv";
+
+#[derive(Debug, Args)]
+#[command(after_help = TRAIN_HELP)]
+pub(crate) struct TrainArgs {
+    /// Bars as CSV, plain or .gz.
+    #[arg(required_unless_present = "resume")]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// First bar to train on [default: the first after the features' warm-up].
+    #[arg(long, value_name = "BAR", conflicts_with = "resume")]
+    pub(crate) from_bar: Option<usize>,
+    /// One past the last bar to train on [default: by train_share, 80 % of the bars].
+    #[arg(long, value_name = "BAR", conflicts_with = "resume")]
+    pub(crate) to_bar: Option<usize>,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+const EVALUATE_HELP: &str = "\
+Examples:
+  gigabar evaluate runs/mine bars.csv
+  gigabar evaluate runs/mine/checkpoints/fold-3 bars.csv --windows 4 --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = EVALUATE_HELP)]
+pub(crate) struct EvaluateArgs {
+    /// Runs or checkpoint folders, then the file of bars.
+    #[arg(required = true, num_args = 2.., value_names = ["RUN|CHECKPOINT", "FILE"])]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Cut the bars into this many windows, each traded from fresh cash.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) windows: usize,
+    /// Write a run folder with the report; with several checkpoints, one for each below it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+const BACKTEST_HELP: &str = "\
+Strategies:
+  buy-and-hold                     long all the time
+  flat                             never in the market
+  sma-cross:fast=20,slow=50        long while the fast mean is above the slow one, else short
+  random:seed=1                    a random level, held for a while
+
+Signals: a CSV with one row per bar, columns ts,level or level alone; level 1 is fully long, -1 fully short.
+
+Examples:
+  gigabar backtest bars.csv --strategy sma-cross:fast=20,slow=50
+  gigabar backtest bars.csv --signals signals.csv --set sim.commission_bps=5 --out runs/signals
+  gigabar backtest bars.csv --strategy buy-and-hold --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = BACKTEST_HELP)]
+pub(crate) struct BacktestArgs {
+    /// Bars as CSV, plain or .gz.
+    pub(crate) file: PathBuf,
+    /// A rule, with its settings.
+    #[arg(long, value_name = "NAME[:KEY=VALUE,…]", required_unless_present = "signals", conflicts_with = "signals")]
+    pub(crate) strategy: Option<String>,
+    /// One level per bar, made elsewhere.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signals: Option<PathBuf>,
+    /// Cut the bars into this many windows, each traded from fresh cash.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) windows: usize,
+    /// Write a run folder with the report.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Fail with exit code 1 when a pooled metric is below a value; may be repeated.
+    #[arg(long, value_name = "METRIC=VALUE")]
+    pub(crate) fail_below: Vec<String>,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataCommand {
+    /// List gaps, duplicates, bars without volume and broken rows, with their lines.
+    Check(DataCheckArgs),
+    /// Make a file of bars.
+    Synth(DataSynthArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DataCheckArgs {
+    /// Bars as CSV, plain or .gz.
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// What can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SynthKind {
+    /// Nothing to learn.
+    RandomWalk,
+    /// A pattern that the features show.
+    Planted,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DataSynthArgs {
+    /// What kind of market.
+    #[arg(value_enum)]
+    pub(crate) kind: SynthKind,
+    /// The file to write [default: stdout].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Number of bars.
+    #[arg(long, value_name = "N", default_value_t = 5_000)]
+    pub(crate) bars: usize,
+    /// Seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run's folder.
+    pub(crate) run: PathBuf,
+}

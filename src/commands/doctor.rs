@@ -1,0 +1,87 @@
+//! `gigabar doctor`: what machine and build this is, and what the environment sets. Never fails.
+
+use serde::Serialize;
+
+use crate::config::{self, ENV_PREFIX, RunConfig};
+use crate::printer::Printer;
+
+#[derive(Serialize)]
+struct Health {
+    version: &'static str,
+    platform: String,
+    threads: usize,
+    cpu_features: Vec<&'static str>,
+    memory_gib: Option<f64>,
+    gpu: &'static str,
+    /// Settings in the environment: variable, key, value, and what is wrong with them.
+    environment: Vec<Setting>,
+    environment_error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Setting {
+    variable: String,
+    key: String,
+    value: String,
+}
+
+pub(crate) fn run(printer: Printer) -> anyhow::Result<()> {
+    let overrides = config::environment(std::env::vars_os());
+    let health = Health {
+        version: env!("CARGO_PKG_VERSION"),
+        platform: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        threads: rayon::current_num_threads(),
+        cpu_features: cpu_features(),
+        memory_gib: memory_gib(),
+        gpu: "not built in yet",
+        environment_error: RunConfig::resolve(&overrides).err().map(|error| error.to_string()),
+        environment: overrides
+            .into_iter()
+            .map(|o| Setting { variable: o.origin.to_string(), key: o.key, value: o.raw.unwrap_or_default() })
+            .collect(),
+    };
+    if printer.is_json() {
+        return printer.data_json(&health);
+    }
+    let features = if health.cpu_features.is_empty() { "baseline".into() } else { health.cpu_features.join(" ") };
+    let memory = health.memory_gib.map_or_else(|| "unknown".into(), |gib| format!("{gib:.1} GiB"));
+    printer.data(format_args!("version      {}\nplatform     {}", health.version, health.platform))?;
+    printer.data(format_args!("threads      {}\ncpu          {features}", health.threads))?;
+    printer.data(format_args!("memory       {memory}\ngpu          {}", health.gpu))?;
+    printer.data(format_args!(
+        "settings     {} keys; layers: defaults, --config FILE, {ENV_PREFIX}*, --set",
+        config::known_keys().len()
+    ))?;
+    for setting in &health.environment {
+        printer.data(format_args!("  {} sets {} = {}", setting.variable, setting.key, setting.value))?;
+    }
+    if let Some(error) = &health.environment_error {
+        printer.data(format_args!("  problem: {error}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn cpu_features() -> Vec<&'static str> {
+    let known = [
+        ("sse4.2", std::is_x86_feature_detected!("sse4.2")),
+        ("avx", std::is_x86_feature_detected!("avx")),
+        ("avx2", std::is_x86_feature_detected!("avx2")),
+        ("fma", std::is_x86_feature_detected!("fma")),
+        ("avx512f", std::is_x86_feature_detected!("avx512f")),
+    ];
+    known.into_iter().filter_map(|(name, present)| present.then_some(name)).collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn cpu_features() -> Vec<&'static str> {
+    Vec::new()
+}
+
+/// Linux tells; elsewhere unknown.
+fn memory_gib() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+    let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib / 1024.0 / 1024.0)
+}

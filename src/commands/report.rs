@@ -1,0 +1,13 @@
+//! `gigabar report`: show a finished run again.
+
+use crate::args::ReportArgs;
+use crate::outcome;
+use crate::printer::Printer;
+use crate::run_folder::RunFolder;
+
+pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<()> {
+    let folder = RunFolder::open(&args.run)?;
+    let report = folder.report()?;
+    printer.say(crate::dataset::describe(&report.data));
+    outcome::print(&report, Some(&folder), printer)
+}

@@ -1,0 +1,39 @@
+//! `gigabar walkforward`: train on each fold's past, trade its unseen future.
+
+use anyhow::Context;
+use gigabar_market::window::walk_forward;
+
+use crate::args::WalkforwardArgs;
+use crate::outcome::{self, Thresholds};
+use crate::printer::Printer;
+use crate::setup;
+
+use super::train::{Plan, Start, name_of, train_and_trade};
+
+const VERB: &str = "walkforward";
+
+pub(crate) fn run(args: &WalkforwardArgs, printer: Printer) -> anyhow::Result<()> {
+    let thresholds = Thresholds::parse(&args.fail_below)?;
+    let device = setup::device(&args.config, printer)?;
+    let start = Start::new(VERB, args.file.as_deref(), &args.run, &args.config, &args.data, printer)?;
+    let features = start.dataset.features()?;
+    let windows = walk_forward(features.n_bars(), features.warmup_bars(), &start.config.window)
+        .with_context(|| start.dataset.summary.path.clone())?;
+    let plan = Plan {
+        train: windows.iter().map(|window| window.train.clone()).collect(),
+        test: windows.into_iter().map(|window| window.test).collect(),
+    };
+    let name = format!("{}-dqn", name_of(&start.dataset));
+    let folder = start.folder(args.run.out.as_deref(), &name, device, None)?;
+    printer.say(format_args!("run: {}", folder.path().display()));
+    for (i, (train, test)) in plan.train.iter().zip(&plan.test).enumerate() {
+        let days = |range: &std::ops::Range<usize>| start.days(range);
+        printer.say(format_args!("fold {i}: train {}, test {}", days(train), days(test)));
+    }
+    let report = train_and_trade(&start, &features, &plan, &folder, printer)?;
+    if let Some(report) = report {
+        outcome::print(&report, Some(&folder), printer)?;
+        thresholds.check(&report.report)?;
+    }
+    Ok(())
+}

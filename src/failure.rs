@@ -1,0 +1,97 @@
+//! How a command ends: its exit code, and what is said about it.
+
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+
+use gigabar_backtest::metric::catalog::UnknownMetric;
+use gigabar_backtest::policy::SignalsError;
+use gigabar_backtest::rules::RulesError;
+use gigabar_learn::error::LearnError;
+use gigabar_market::feature::FeatureError;
+use gigabar_market::load::LoadError;
+use gigabar_market::window::WindowError;
+use thiserror::Error;
+
+use crate::config::ConfigError;
+use crate::printer::Printer;
+
+/// A guard or a threshold failed.
+const THRESHOLD: u8 = 1;
+/// Usage, data or environment.
+const ERROR: u8 = 2;
+/// 128 + SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// An error of the program itself, with what helps.
+#[derive(Debug, Error)]
+#[error("{message}")]
+pub(crate) struct Hinted {
+    message: String,
+    hint: String,
+}
+
+/// An error with a hint.
+pub(crate) fn hinted(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    Hinted { message: message.into(), hint: hint.into() }.into()
+}
+
+/// An end that is neither success nor an error.
+#[derive(Debug, Error)]
+pub(crate) enum Early {
+    /// A signal asked to stop; everything is checkpointed.
+    #[error("interrupted; continue with: {resume}")]
+    Interrupted { resume: String },
+    /// A threshold the user set was missed.
+    #[error("{0}")]
+    Threshold(String),
+}
+
+/// Says how it ended and returns the exit code.
+pub(crate) fn conclude(result: anyhow::Result<()>, printer: &Printer) -> ExitCode {
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    if reader_has_gone(&error) {
+        return ExitCode::SUCCESS;
+    }
+    match error.downcast_ref::<Early>() {
+        Some(early @ Early::Interrupted { .. }) => {
+            printer.warn(early);
+            return ExitCode::from(INTERRUPTED);
+        }
+        Some(early @ Early::Threshold(_)) => {
+            printer.error(&[early.to_string()], None);
+            return ExitCode::from(THRESHOLD);
+        }
+        None => {}
+    }
+    let hint = error.chain().find_map(hint_of);
+    printer.error(&causes(&error), hint.as_deref());
+    ExitCode::from(ERROR)
+}
+
+/// `gigabar … | head` closes stdout early: that is no error.
+fn reader_has_gone(error: &anyhow::Error) -> bool {
+    let kind = |cause: &(dyn Error + 'static)| cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    error.chain().filter_map(kind).any(|kind| kind == io::ErrorKind::BrokenPipe)
+}
+
+/// The chain's messages; a cause that its wrapper already quotes is not said twice.
+fn causes(error: &anyhow::Error) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if !out.last().is_some_and(|outer| outer.contains(&text)) {
+            out.push(text);
+        }
+    }
+    out
+}
+
+fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
+    macro_rules! hint {
+        ($($kind:ty),*) => { $(if let Some(error) = cause.downcast_ref::<$kind>() { return error.hint(); })* };
+    }
+    hint!(LoadError, FeatureError, WindowError, SignalsError, RulesError, LearnError, ConfigError);
+    hint!(UnknownMetric);
+    cause.downcast_ref::<Hinted>().map(|error| error.hint.clone())
+}

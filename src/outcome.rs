@@ -1,0 +1,156 @@
+//! The end of every evaluation: metrics, files, tables, and an honest word about luck.
+
+use std::ops::Range;
+use std::path::Path;
+
+use gigabar::report::{RunReport, TrainingCurve, WindowCurve, csv, text};
+use gigabar_backtest::metric::catalog;
+use gigabar_backtest::{EvalReport, Path as AccountPath};
+use serde::Serialize;
+
+use crate::config::RunConfig;
+use crate::dataset::Dataset;
+use crate::failure::{Early, hinted};
+use crate::printer::Printer;
+use crate::run_folder::{RunFolder, RunInfo};
+use crate::setup;
+
+/// Confidence below which a result is called luck.
+const CONFIDENCE: f64 = 0.95;
+
+/// What was traded, and how it came about.
+pub(crate) struct Outcome<'a> {
+    pub(crate) config: &'a RunConfig,
+    pub(crate) info: &'a RunInfo,
+    pub(crate) dataset: &'a Dataset,
+    /// One per window.
+    pub(crate) paths: &'a [AccountPath],
+    /// The bars trained on before each window; empty when nothing was trained.
+    pub(crate) train: &'a [Range<usize>],
+    pub(crate) training: Vec<TrainingCurve>,
+}
+
+impl Outcome<'_> {
+    /// Measures it.
+    pub(crate) fn report(self) -> anyhow::Result<RunReport> {
+        self.config.metric.validate()?;
+        let bars = &self.dataset.bars;
+        let curve = |(i, path)| WindowCurve::new(i, bars, path, self.train.get(i));
+        Ok(RunReport {
+            version: self.info.version.clone(),
+            command: self.info.command.clone(),
+            created: setup::now(),
+            data: self.dataset.summary.clone(),
+            device: self.info.device.clone(),
+            seed: self.config.seed,
+            settings_toml: self.config.to_toml()?,
+            report: EvalReport::new(&self.info.policy, bars, self.paths, &self.config.metric, 1),
+            curves: self.paths.iter().enumerate().map(curve).collect(),
+            training: self.training,
+        })
+    }
+}
+
+/// Writes the tables of every window and the report.
+pub(crate) fn write(
+    folder: &RunFolder,
+    report: &RunReport,
+    dataset: &Dataset,
+    paths: &[AccountPath],
+) -> anyhow::Result<()> {
+    for (i, path) in paths.iter().enumerate() {
+        let dir = format!("fold-{i}");
+        let mut equity = Vec::new();
+        csv::write_equity(&mut equity, &dataset.bars, path)?;
+        folder.write(&format!("{dir}/equity.csv"), &equity)?;
+        let mut trades = Vec::new();
+        csv::write_trades(&mut trades, &dataset.bars, &path.trades)?;
+        folder.write(&format!("{dir}/trades.csv"), &trades)?;
+    }
+    folder.write_report(report)
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    version: &'a str,
+    command: &'a str,
+    data: &'a gigabar::report::DataSummary,
+    device: &'a str,
+    seed: u64,
+    /// The run's folder, where one was written.
+    run: Option<String>,
+    report: &'a EvalReport,
+}
+
+/// Prints the result to stdout, and to stderr what should temper it.
+pub(crate) fn print(report: &RunReport, folder: Option<&RunFolder>, printer: Printer) -> anyhow::Result<()> {
+    let run = folder.map(|folder| folder.path().display().to_string());
+    if printer.is_json() {
+        printer.data_json(&Json {
+            version: &report.version,
+            command: &report.command,
+            data: &report.data,
+            device: &report.device,
+            seed: report.seed,
+            run,
+            report: &report.report,
+        })?;
+    } else {
+        printer.data(text::windows_table(&report.report))?;
+        printer.data("")?;
+        if printer.is_verbose() {
+            printer.data(text::metrics_table(&report.report))?;
+            printer.data("")?;
+        }
+        printer.data(text::summary(report))?;
+        if let Some(run) = run {
+            printer.data(format_args!("report: {}", Path::new(&run).join("report.json").display()))?;
+        }
+    }
+    temper(&report.report, printer);
+    Ok(())
+}
+
+/// Says when the result may be luck.
+fn temper(report: &EvalReport, printer: Printer) {
+    let percent = |p: f64| format!("{:.0} %", 100.0 * p);
+    match report.dsr.or(report.psr) {
+        Some(p) if p < CONFIDENCE => printer.warn(format_args!(
+            "this result is not distinguishable from luck: the chance that the true Sharpe ratio is above 0 is {}, below {}",
+            percent(p),
+            percent(CONFIDENCE)
+        )),
+        Some(_) => {}
+        None => printer.warn("too few or too uniform returns to tell skill from luck"),
+    }
+    if report.pooled.ruined {
+        printer.warn("the account was ruined in at least one window");
+    }
+}
+
+/// `--fail-below METRIC=VALUE`, checked before any work is done.
+pub(crate) struct Thresholds(Vec<(&'static catalog::MetricInfo, f64)>);
+
+impl Thresholds {
+    pub(crate) fn parse(texts: &[String]) -> anyhow::Result<Self> {
+        let one = |text: &String| -> anyhow::Result<_> {
+            let usage = || hinted(format!("--fail-below {text}: expected METRIC=VALUE"), "for example sharpe=0.5");
+            let (key, value) = text.split_once('=').ok_or_else(usage)?;
+            let value: f64 = value.trim().parse().map_err(|_| usage())?;
+            Ok((catalog::find(key.trim())?, value))
+        };
+        Ok(Self(texts.iter().map(one).collect::<anyhow::Result<_>>()?))
+    }
+
+    /// An undefined metric is below every value.
+    pub(crate) fn check(&self, report: &EvalReport) -> anyhow::Result<()> {
+        for (info, least) in &self.0 {
+            let value = (info.value)(&report.pooled);
+            if value.is_none_or(|value| value < *least) {
+                let shown = value.map_or_else(|| "undefined".to_owned(), |value| value.to_string());
+                return Err(Early::Threshold(format!("pooled {} is {shown}, below {least}", info.key)).into());
+            }
+        }
+        Ok(())
+    }
+}

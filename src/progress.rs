@@ -1,0 +1,98 @@
+//! How training is shown: a bar per fold on a terminal, a plain line every few seconds elsewhere.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::metrics_log::EpochRow;
+use crate::printer::Printer;
+
+/// Time between two plain lines.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// The progress of all folds.
+pub(crate) struct Progress {
+    printer: Printer,
+    bars: Vec<ProgressBar>,
+    n_epochs: usize,
+    /// Epochs done, over all folds.
+    done: AtomicUsize,
+    started: Instant,
+    last_line: Mutex<Instant>,
+}
+
+impl Progress {
+    /// Of `labels.len()` folds with `n_epochs` epochs each.
+    pub(crate) fn new(printer: Printer, labels: &[String], n_epochs: usize) -> Self {
+        let target = if printer.draws_bars() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let group = MultiProgress::with_draw_target(target);
+        let bar = |label: &String| {
+            let bar = group.add(ProgressBar::new(n_epochs as u64));
+            bar.set_style(style());
+            bar.set_prefix(label.clone());
+            bar
+        };
+        let bars = labels.iter().map(bar).collect();
+        let now = Instant::now();
+        Self { printer, bars, n_epochs, done: AtomicUsize::new(0), started: now, last_line: Mutex::new(now) }
+    }
+
+    /// A fold begins, `epochs` already done.
+    pub(crate) fn begin(&self, fold: usize, epochs: usize) {
+        self.done.fetch_add(epochs, Ordering::Relaxed);
+        if let Some(bar) = self.bars.get(fold) {
+            bar.set_position(epochs as u64);
+            bar.reset_eta();
+            bar.tick();
+        }
+    }
+
+    /// An epoch is done.
+    pub(crate) fn epoch(&self, fold: usize, row: &EpochRow) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let shown = |name: &str| row.series.get(name).copied().flatten();
+        if let Some(bar) = self.bars.get(fold) {
+            bar.set_message(format!(
+                "loss {} Sharpe {} ε {}",
+                short(shown("loss"), 4),
+                short(shown("sharpe_estimate"), 2),
+                short(shown("epsilon"), 2)
+            ));
+            bar.inc(1);
+        }
+        if !self.printer.draws_bars() {
+            self.line(fold, row, done, short(shown("loss"), 4));
+        }
+    }
+
+    fn line(&self, fold: usize, row: &EpochRow, done: usize, loss: String) {
+        let total = self.bars.len() * self.n_epochs;
+        let mut last = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.elapsed() < LINE_EVERY && done != total {
+            return;
+        }
+        *last = Instant::now();
+        let seconds = self.started.elapsed().as_secs();
+        let epoch = row.epoch + 1;
+        self.printer
+            .say(format_args!("[{seconds:>4} s] {done}/{total} epochs; fold {fold} epoch {epoch}, loss {loss}"));
+    }
+
+    /// A fold is done, or stopped.
+    pub(crate) fn end(&self, fold: usize) {
+        if let Some(bar) = self.bars.get(fold) {
+            bar.abandon();
+        }
+    }
+}
+
+fn short(value: Option<f64>, decimals: usize) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| format!("{value:.decimals$}"))
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("{prefix:<28} {bar:24} {pos:>3}/{len} {eta:>4}  {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+}

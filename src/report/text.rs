@@ -1,0 +1,132 @@
+//! A report as text tables: per window, then pooled against buy-and-hold. Undefined values are `–`.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use gigabar_backtest::EvalReport;
+use gigabar_backtest::metric::{CATALOG, Format, Group, MetricInfo, WindowMetrics};
+use gigabar_market::time;
+
+use super::RunReport;
+
+/// Columns of the per-window table, by catalog key.
+const WINDOW_COLUMNS: [&str; 7] =
+    ["total_return", "sharpe", "sortino", "max_drawdown", "win_rate", "n_trades", "exposure"];
+
+/// Columns of the summary.
+const SUMMARY_COLUMNS: [&str; 5] = ["sharpe", "total_return", "cagr", "volatility", "max_drawdown"];
+
+/// One row per window, and the pooled row.
+pub fn windows_table(report: &EvalReport) -> String {
+    let columns: Vec<&MetricInfo> = WINDOW_COLUMNS.iter().filter_map(|key| metric(key)).collect();
+    let hold = metric("total_return");
+    let mut table = new_table();
+    let mut header = vec!["window".to_owned(), "from".into(), "to".into(), "bars".into()];
+    header.extend(columns.iter().map(|info| info.label.to_lowercase()));
+    header.push("buy & hold".into());
+    table.set_header(header);
+    for window in &report.windows {
+        let mut row =
+            vec![window.index.to_string(), day(window.first_ts), day(window.last_ts), window.n_bars.to_string()];
+        row.extend(columns.iter().map(|info| show(info, &window.metrics)));
+        row.extend(hold.map(|info| show(info, &window.benchmark)));
+        table.add_row(cells(row));
+    }
+    if report.windows.len() > 1 {
+        let bars: usize = report.windows.iter().map(|window| window.n_bars).sum();
+        let mut row = vec!["pooled".to_owned(), String::new(), String::new(), bars.to_string()];
+        row.extend(columns.iter().map(|info| show(info, &report.pooled)));
+        row.extend(hold.map(|info| show(info, &report.benchmark)));
+        table.add_row(cells(row));
+    }
+    trimmed(&table)
+}
+
+/// Every metric of the catalog: pooled, mean ± deviation over the windows, buy-and-hold.
+pub fn metrics_table(report: &EvalReport) -> String {
+    let mut table = new_table();
+    let mut header = vec!["metric", "pooled"];
+    let several = report.windows.len() > 1;
+    if several {
+        header.push("mean ± std over windows");
+    }
+    header.push("buy & hold");
+    let width = header.len();
+    table.set_header(header);
+    let mut group: Option<Group> = None;
+    for info in CATALOG.iter() {
+        if group != Some(info.group) {
+            let mut heading = vec![format!("{}:", info.group.label())];
+            heading.resize(width, String::new());
+            table.add_row(heading);
+            group = Some(info.group);
+        }
+        let mut row = vec![format!("  {}", info.label), show(info, &report.pooled)];
+        if several {
+            row.push(spread(report, info));
+        }
+        let own = info.group == Group::Benchmark;
+        row.push(if own { String::new() } else { show(info, &report.benchmark) });
+        table.add_row(cells(row));
+    }
+    trimmed(&table)
+}
+
+/// The headline: the pooled windows against buy-and-hold, and how likely skill is.
+pub fn summary(report: &RunReport) -> String {
+    let eval = &report.report;
+    let mut table = new_table();
+    let columns: Vec<&MetricInfo> = SUMMARY_COLUMNS.iter().filter_map(|key| metric(key)).collect();
+    let mut header = vec![String::new()];
+    header.extend(columns.iter().map(|info| info.label.to_lowercase()));
+    table.set_header(header);
+    for (name, metrics) in [(eval.policy.as_str(), &eval.pooled), ("buy-and-hold", &eval.benchmark)] {
+        let mut row = vec![name.to_owned()];
+        row.extend(columns.iter().map(|info| show(info, metrics)));
+        table.add_row(cells(row));
+    }
+    let trials = match eval.n_trials {
+        1 => "this run as the only trial".to_owned(),
+        n => format!("the best of {n} trials"),
+    };
+    format!("{}\n\ndeflated Sharpe ratio {} (counting {trials})", trimmed(&table), Format::Percent.text(eval.dsr))
+}
+
+fn spread(report: &EvalReport, info: &MetricInfo) -> String {
+    // A mean of counts is no count.
+    let format = if info.format == Format::Count { Format::Ratio } else { info.format };
+    match report.across.get(info.key) {
+        Some(across) if across.mean.is_some() => {
+            format!("{} ± {}", format.text(across.mean), format.text(across.std))
+        }
+        _ => "–".into(),
+    }
+}
+
+fn metric(key: &str) -> Option<&'static MetricInfo> {
+    CATALOG.iter().find(|info| info.key == key)
+}
+
+fn show(info: &MetricInfo, metrics: &WindowMetrics) -> String {
+    info.format.text((info.value)(metrics))
+}
+
+/// The day of a stamp, UTC.
+fn day(ts: i64) -> String {
+    let text = time::iso(ts);
+    text.get(..10).map_or(text.clone(), Into::into)
+}
+
+fn new_table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+}
+
+/// The first column to the left, numbers to the right.
+fn cells(row: Vec<String>) -> Vec<Cell> {
+    let align = |i| if i == 0 { CellAlignment::Left } else { CellAlignment::Right };
+    row.into_iter().enumerate().map(|(i, text)| Cell::new(text).set_alignment(align(i))).collect()
+}
+
+fn trimmed(table: &Table) -> String {
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}

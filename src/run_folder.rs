@@ -1,0 +1,206 @@
+//! The folder of a run: what it holds, and how it is written so that a crash never leaves half a file.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use gigabar::report::RunReport;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{self, RunConfig};
+use crate::failure::hinted;
+
+/// The settings and the origin of a run; makes a folder a run.
+const SETTINGS: &str = "run.toml";
+/// The result.
+const REPORT: &str = "report.json";
+
+/// A run's folder.
+#[derive(Debug, Clone)]
+pub(crate) struct RunFolder {
+    path: PathBuf,
+}
+
+/// Where a run came from: table `run` of `run.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunInfo {
+    /// The verb: `walkforward`, `train`, `backtest`, `evaluate`.
+    pub(crate) verb: String,
+    /// The command line.
+    pub(crate) command: String,
+    /// The algorithm or policy.
+    pub(crate) policy: String,
+    pub(crate) version: String,
+    /// UTC, ISO 8601.
+    pub(crate) created: String,
+    pub(crate) device: String,
+    pub(crate) data: String,
+    pub(crate) data_sha256: String,
+    /// Bars trained on, where the command named them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) train_bars: Option<[usize; 2]>,
+}
+
+#[derive(Deserialize)]
+struct RunTable {
+    run: RunInfo,
+}
+
+impl RunFolder {
+    /// `out`, or `runs/<name>-<time>`, with `run.toml` inside.
+    pub(crate) fn create(out: Option<&Path>, name: &str, config: &RunConfig, info: &RunInfo) -> anyhow::Result<Self> {
+        let path = match out {
+            Some(path) => path.to_owned(),
+            None => fresh(&Path::new("runs").join(format!("{name}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S")))),
+        };
+        if path.join(SETTINGS).exists() {
+            return Err(hinted(
+                format!("{} already holds a run", path.display()),
+                format!("choose another --out, or continue it with --resume {}", path.display()),
+            ));
+        }
+        if path.is_dir() && fs::read_dir(&path).with_context(|| path.display().to_string())?.next().is_some() {
+            return Err(hinted(format!("{} is not empty", path.display()), "choose another --out"));
+        }
+        fs::create_dir_all(&path).with_context(|| format!("{}: cannot be created", path.display()))?;
+        let folder = Self { path };
+        let run = toml::to_string(&toml::Table::from_iter([("run".to_owned(), toml::Value::try_from(info)?)]))?;
+        folder.write(SETTINGS, format!("{}\n{run}", config.to_toml()?).as_bytes())?;
+        Ok(folder)
+    }
+
+    /// A folder made before.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        if !path.join(SETTINGS).is_file() {
+            return Err(hinted(
+                format!("{} is not a run: it has no {SETTINGS}", path.display()),
+                "give the folder that a run printed at its start",
+            ));
+        }
+        Ok(Self { path: path.to_owned() })
+    }
+
+    /// The settings and origin it was made with.
+    pub(crate) fn settings(&self) -> anyhow::Result<(RunConfig, RunInfo)> {
+        let path = self.path.join(SETTINGS);
+        let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
+        let info: RunTable = toml::from_str(&text).with_context(|| format!("{}: table `run`", path.display()))?;
+        Ok((RunConfig::resolve(&config::file(&path)?)?, info.run))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder of a fold's weights.
+    pub(crate) fn checkpoint(&self, fold: usize) -> PathBuf {
+        self.path.join("checkpoints").join(format!("fold-{fold}"))
+    }
+
+    /// Writes a file whole: beside it, flushed to the disk, then renamed.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let path = self.path.join(name);
+        write_whole(&path, bytes).with_context(|| format!("{}: cannot be written", path.display()))
+    }
+
+    /// The result of the run.
+    pub(crate) fn report(&self) -> anyhow::Result<RunReport> {
+        let path = self.path.join(REPORT);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                bail!("{}: the run has no result yet", path.display())
+            }
+            Err(error) => return Err(error).with_context(|| format!("{}: cannot be read", path.display())),
+        };
+        serde_json::from_str(&text).with_context(|| format!("{}: not a report of this version", path.display()))
+    }
+
+    /// Writes `report.json`.
+    pub(crate) fn write_report(&self, report: &RunReport) -> anyhow::Result<()> {
+        self.write(REPORT, &serde_json::to_vec_pretty(report)?)
+    }
+}
+
+/// `path`, or `path-2`, `path-3`, … where that exists.
+fn fresh(path: &Path) -> PathBuf {
+    let numbered = |n: usize| PathBuf::from(format!("{}-{n}", path.display()));
+    let mut candidate = path.to_owned();
+    for n in 2.. {
+        if !candidate.exists() {
+            break;
+        }
+        candidate = numbered(n);
+    }
+    candidate
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".tmp");
+    let beside = PathBuf::from(beside);
+    let mut file = File::create(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    sync_folder(path)
+}
+
+/// Makes the rename itself durable.
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn info() -> RunInfo {
+        RunInfo {
+            verb: "walkforward".into(),
+            command: "gigabar walkforward x.csv --agent dqn".into(),
+            policy: "dqn".into(),
+            version: "0".into(),
+            created: "2026-01-01T00:00:00Z".into(),
+            device: "cpu".into(),
+            data: "x.csv".into(),
+            data_sha256: "00".into(),
+            train_bars: None,
+        }
+    }
+
+    #[test]
+    fn a_run_is_read_back_and_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("run");
+        let config = RunConfig { seed: 9, ..RunConfig::default() };
+        let folder = RunFolder::create(Some(&out), "x", &config, &info()).unwrap();
+        assert_eq!(RunFolder::open(folder.path()).unwrap().settings().unwrap(), (config.clone(), info()));
+        let error = RunFolder::create(Some(&out), "x", &config, &info()).unwrap_err();
+        assert!(error.to_string().ends_with("already holds a run"), "{error}");
+        assert!(RunFolder::open(dir.path()).is_err());
+    }
+
+    #[test]
+    fn names_that_exist_get_a_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = dir.path().join("a");
+        assert_eq!(fresh(&wanted), wanted);
+        fs::create_dir(&wanted).unwrap();
+        assert_eq!(fresh(&wanted), dir.path().join("a-2"));
+    }
+}

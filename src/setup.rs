@@ -1,0 +1,155 @@
+//! From the command line to settings: the layers, the device, what the run calls itself.
+
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::bail;
+use gigabar::report::DataSummary;
+use jiff::Timestamp;
+
+use crate::args::{ConfigArgs, DataArgs};
+use crate::config::{self, Override, RunConfig};
+use crate::dataset::Dataset;
+use crate::failure::hinted;
+use crate::printer::Printer;
+use crate::run_folder::{RunFolder, RunInfo};
+
+/// The only device this build computes on.
+const DEVICE: &str = "cpu";
+
+/// The layers above the defaults, in order.
+pub(crate) fn overrides(config: Option<&ConfigArgs>, data: &DataArgs) -> anyhow::Result<Vec<Override>> {
+    let mut all = Vec::new();
+    if let Some(path) = config.and_then(|args| args.config.as_ref()) {
+        all.extend(config::file(path)?);
+    }
+    all.extend(config::environment(std::env::vars_os()));
+    if let Some(args) = config {
+        for text in &args.set {
+            all.push(config::set(text)?);
+        }
+        if let Some(seed) = args.seed {
+            let Ok(seed) = i64::try_from(seed) else { bail!("--seed {seed}: at most {}", i64::MAX) };
+            all.push(config::flag("--seed", "seed", seed));
+        }
+    }
+    let text = [
+        ("--symbol", "data.symbol", &data.symbol),
+        ("--columns", "data.columns", &data.columns),
+        ("--tz", "data.tz", &data.tz),
+    ];
+    for (name, key, value) in text {
+        all.extend(value.as_ref().map(|value| config::flag(name, key, value.as_str())));
+    }
+    if data.repair {
+        all.push(config::flag("--repair", "data.repair", true));
+    }
+    Ok(all)
+}
+
+/// The resolved settings.
+pub(crate) fn settings(config: &ConfigArgs, data: &DataArgs) -> anyhow::Result<RunConfig> {
+    Ok(RunConfig::resolve(&overrides(Some(config), data)?)?)
+}
+
+/// Chooses the device and says so.
+pub(crate) fn device(config: &ConfigArgs, printer: Printer) -> anyhow::Result<&'static str> {
+    match config.device.as_str() {
+        "auto" | DEVICE => {}
+        other => return Err(hinted(format!("--device {other}: this build has the CPU only"), "use --device cpu")),
+    }
+    printer.say(format_args!("device: {DEVICE}, {} threads", rayon::current_num_threads()));
+    Ok(DEVICE)
+}
+
+/// What a new run records about itself.
+pub(crate) fn run_info(verb: &str, policy: &str, device: &str, data: &DataSummary) -> RunInfo {
+    RunInfo {
+        verb: verb.into(),
+        command: command_line(),
+        policy: policy.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        created: now(),
+        device: device.into(),
+        data: data.path.clone(),
+        data_sha256: data.sha256.clone(),
+        train_bars: None,
+    }
+}
+
+/// Now, in UTC, to the second.
+pub(crate) fn now() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// The command as typed, the program by its name alone.
+fn command_line() -> String {
+    let quoted = |text: String| {
+        let plain = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_=+./:,@%".contains(c));
+        if plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    };
+    let args = std::env::args_os().skip(1).map(|arg| quoted(arg.to_string_lossy().into_owned()));
+    std::iter::once("gigabar".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
+}
+
+/// A run to go on with: its folder, settings and origin, once nothing contradicts them.
+pub(crate) fn resume(
+    run: &Path,
+    verb: &str,
+    config: &ConfigArgs,
+    data: &DataArgs,
+) -> anyhow::Result<(RunFolder, RunConfig, RunInfo)> {
+    let folder = RunFolder::open(run)?;
+    let (saved, info) = folder.settings()?;
+    if info.verb != verb {
+        return Err(hinted(
+            format!("{} is a run of `{}`", run.display(), info.verb),
+            format!("gigabar {} --resume {}", info.verb, run.display()),
+        ));
+    }
+    let given = saved.overridden(&overrides(Some(config), data)?)?;
+    if let Some((key, saved, given)) = saved.first_difference(&given)? {
+        return Err(hinted(
+            format!("{}: the run was started with {key} = {saved}, now {key} = {given}", run.display()),
+            "resume without that setting, or start a new run",
+        ));
+    }
+    Ok((folder, saved, info))
+}
+
+/// The data of a resumed run must be the data it was started with.
+pub(crate) fn check_same_data(dataset: &Dataset, info: &RunInfo) -> anyhow::Result<()> {
+    let (now, then) = (&dataset.summary.sha256, &info.data_sha256);
+    if now == then {
+        return Ok(());
+    }
+    Err(hinted(
+        format!("{}: the data has changed: SHA-256 {now}, the run was started on {then}", dataset.summary.path),
+        "give the file the run was started on, or start a new run",
+    ))
+}
+
+/// Cuts bars into `n` windows of about the same length.
+pub(crate) fn cut(bars: Range<usize>, n: usize) -> anyhow::Result<Vec<Range<usize>>> {
+    if n == 0 || bars.len() / n < 2 {
+        return Err(hinted(
+            format!("--windows {n}: {} bars cannot be cut into windows of at least 2 bars", bars.len()),
+            "use fewer windows, or more bars",
+        ));
+    }
+    let edge = |i: usize| bars.start + bars.len() * i / n;
+    Ok((0..n).map(|i| edge(i)..edge(i + 1)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
+    use super::*;
+
+    #[test]
+    fn windows_cover_all_bars_once() {
+        assert_eq!(cut(10..20, 1).unwrap(), [10..20]);
+        assert_eq!(cut(0..7, 3).unwrap(), [0..2, 2..4, 4..7]);
+        assert!(cut(0..7, 4).is_err() && cut(0..7, 0).is_err());
+    }
+}

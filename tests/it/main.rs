@@ -1,0 +1,4 @@
+//! The program as its users meet it.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod layers;
