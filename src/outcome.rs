@@ -1,7 +1,7 @@
 //! The end of every evaluation: metrics, files, tables, and an honest word about luck.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gigabar::report::{RunReport, TrainingCurve, WindowCurve, csv, text};
 use gigabar_backtest::metric::catalog;
@@ -57,7 +57,7 @@ pub(crate) fn write(
     report: &RunReport,
     dataset: &Dataset,
     paths: &[AccountPath],
-) -> anyhow::Result<()> {
+) -> anyhow::Result<PathBuf> {
     for (i, path) in paths.iter().enumerate() {
         let dir = format!("fold-{i}");
         let mut equity = Vec::new();
@@ -104,7 +104,7 @@ pub(crate) fn print(report: &RunReport, folder: Option<&RunFolder>, printer: Pri
         }
         printer.data(text::summary(report))?;
         if let Some(run) = run {
-            printer.data(format_args!("report: {}", Path::new(&run).join("report.json").display()))?;
+            printer.data(format_args!("report: {}", Path::new(&run).join("report.html").display()))?;
         }
     }
     temper(&report.report, printer);

@@ -119,9 +119,17 @@ impl RunFolder {
         serde_json::from_str(&text).with_context(|| format!("{}: not a report of this version", path.display()))
     }
 
-    /// Writes `report.json`.
-    pub(crate) fn write_report(&self, report: &RunReport) -> anyhow::Result<()> {
-        self.write(REPORT, &serde_json::to_vec_pretty(report)?)
+    /// Writes `report.json` and `report.html`; returns the page's path.
+    pub(crate) fn write_report(&self, report: &RunReport) -> anyhow::Result<PathBuf> {
+        self.write(REPORT, &serde_json::to_vec_pretty(report)?)?;
+        self.write_page(report)
+    }
+
+    /// Writes `report.html`.
+    pub(crate) fn write_page(&self, report: &RunReport) -> anyhow::Result<PathBuf> {
+        let page = gigabar::report::html::render(report).context("report.html")?;
+        self.write("report.html", page.as_bytes())?;
+        Ok(self.path.join("report.html"))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::run_folder::RunFolder;
 pub(crate) fn run(args: &ReportArgs, printer: Printer) -> anyhow::Result<()> {
     let folder = RunFolder::open(&args.run)?;
     let report = folder.report()?;
+    folder.write_page(&report)?;
     printer.say(crate::dataset::describe(&report.data));
     outcome::print(&report, Some(&folder), printer)
 }

@@ -114,7 +114,7 @@ impl Default for DqnConfig {
             lr_decay: Decay::Linear,
             weight_decay: 1e-2,
             adam_eps: 1e-8,
-            feature_noise: 0.0,
+            feature_noise: 2.0,
             max_grad_norm: 10.0,
             huber_delta: 1.0,
             batch: 64,
@@ -135,7 +135,7 @@ impl Default for DqnConfig {
             target_period: 500,
             n_envs: 16,
             episode_bars: 252,
-            epochs: 30,
+            epochs: 20,
             steps_per_epoch: 4_000,
         }
     }

@@ -81,8 +81,8 @@ fn time_zone(name: &str) -> Result<TimeZone, LoadError> {
     })
 }
 
-/// Calls `row` with line and fields of every record of the bars.
-pub(crate) fn for_each_record(text: &[u8], layout: &Layout, mut row: impl FnMut(u64, &csv::ByteRecord)) {
+/// Calls `row` with line and fields of every record of the bars, until it returns false.
+pub(crate) fn for_each_record(text: &[u8], layout: &Layout, mut row: impl FnMut(u64, &csv::ByteRecord) -> bool) {
     let start = layout.first_byte.min(text.len());
     let before = 1 + text[..start].iter().filter(|&&b| b == b'\n').count() as u64;
     let body = &text[start..];
@@ -91,13 +91,15 @@ pub(crate) fn for_each_record(text: &[u8], layout: &Layout, mut row: impl FnMut(
     // Reading bytes from memory into byte records has no failing case.
     while matches!(reader.read_byte_record(&mut record), Ok(true)) {
         let (byte, line) = record.position().map_or((0, 1), |p| (p.byte() as usize, p.line()));
-        row(before + line - 1 + dialect::skipped(body, byte).1, &record);
+        if !row(before + line - 1 + dialect::skipped(body, byte).1, &record) {
+            return;
+        }
     }
 }
 
 struct Reader<'a> {
     layout: &'a Layout,
-    order: DateOrder,
+    order: Option<DateOrder>,
     clock: Clock,
     columns: BarColumns,
     /// One per volume candidate.
@@ -113,7 +115,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(layout: &'a Layout, order: DateOrder, clock: Clock) -> Self {
+    fn new(layout: &'a Layout, order: Option<DateOrder>, clock: Clock) -> Self {
         Self {
             layout,
             order,
@@ -131,7 +133,10 @@ impl<'a> Reader<'a> {
     }
 
     fn read(&mut self, text: &[u8]) {
-        for_each_record(text, self.layout, |line, record| self.row(line, record));
+        for_each_record(text, self.layout, |line, record| {
+            self.row(line, record);
+            true
+        });
     }
 
     fn row(&mut self, line: u64, record: &csv::ByteRecord) {
@@ -274,9 +279,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The row's moment, from one cell or two.
-pub(crate) fn moment(layout: &Layout, order: DateOrder, record: &csv::ByteRecord) -> Option<Moment> {
+/// The row's moment, from one cell or two. Without an order, dates that need one are none.
+pub(crate) fn moment(layout: &Layout, order: Option<DateOrder>, record: &csv::ByteRecord) -> Option<Moment> {
     let stamp = cell(record, layout.roles.time?);
+    let order = match order {
+        Some(order) => order,
+        None if time::open_pair(stamp).is_some() => return None,
+        None => DateOrder::Dmy,
+    };
     match layout.roles.clock {
         Some(clock) => time::parse_pair(stamp, cell(record, clock), order),
         None => time::parse(stamp, order),

@@ -9,41 +9,47 @@ use super::dialect::Layout;
 use super::time::{self, DateOrder};
 use super::{LoadError, LoadOptions};
 
+/// Rows looked at for dates whose day and month could change places.
+const OPEN_DATE_ROWS: usize = 60;
 /// Share of bars that may violate the usual column order before another is suspected.
 const SUSPICIOUS: f64 = 0.05;
 
 /// How dates like `01/02/2024` are read: as the option says, else as a number above 12 shows, else as keeps the file
-/// sorted.
+/// sorted. `None` when the first rows hold no such date; then none is taken for a stamp further down.
 pub(crate) fn date_order(
     path: &Path,
     text: &[u8],
     layout: &Layout,
     options: &LoadOptions,
-) -> Result<DateOrder, LoadError> {
-    if let Some(order) = options.date_order {
-        return Ok(order);
+) -> Result<Option<DateOrder>, LoadError> {
+    if options.date_order.is_some() {
+        return Ok(options.date_order);
     }
     let column = layout.roles.time.unwrap_or(0);
     let (mut day_first, mut month_first) = (false, false);
     let mut first: Option<(u64, String)> = None;
+    let mut rows = 0;
     for_each_record(text, layout, |line, record| {
+        rows += 1;
         if let Some((a, b)) = time::open_pair(cell(record, column)) {
             first.get_or_insert_with(|| (line, String::from_utf8_lossy(cell(record, column)).into_owned()));
             day_first |= a > 12;
             month_first |= b > 12;
         }
+        first.is_some() || rows < OPEN_DATE_ROWS
     });
-    match (first, day_first, month_first) {
-        (None, ..) | (_, true, false) => Ok(DateOrder::Dmy),
+    let Some((line, text_of_first)) = first else { return Ok(None) };
+    if day_first || month_first {
         // Both: the file is at odds with itself; the cells that don't fit month first are named one by one.
-        (_, _, true) => Ok(DateOrder::Mdy),
-        (Some((line, cell)), false, false) => {
-            let sorted = |order| is_sorted(text, layout, order);
-            match (sorted(DateOrder::Dmy), sorted(DateOrder::Mdy)) {
-                (true, false) => Ok(DateOrder::Dmy),
-                (false, true) => Ok(DateOrder::Mdy),
-                _ => Err(LoadError::DateOrder { path: path.to_owned(), line, column: layout.name(column), text: cell }),
-            }
+        return Ok(Some(if month_first { DateOrder::Mdy } else { DateOrder::Dmy }));
+    }
+    let sorted = |order| is_sorted(text, layout, order);
+    match (sorted(DateOrder::Dmy), sorted(DateOrder::Mdy)) {
+        (true, false) => Ok(Some(DateOrder::Dmy)),
+        (false, true) => Ok(Some(DateOrder::Mdy)),
+        _ => {
+            let column = layout.name(column);
+            Err(LoadError::DateOrder { path: path.to_owned(), line, column, text: text_of_first })
         }
     }
 }
@@ -52,12 +58,13 @@ fn is_sorted(text: &[u8], layout: &Layout, order: DateOrder) -> bool {
     let mut clock = Clock::new(None);
     let (mut previous, mut up, mut down) = (None, true, true);
     for_each_record(text, layout, |_, record| {
-        let ts = moment(layout, order, record).and_then(|m| clock.instant(m));
+        let ts = moment(layout, Some(order), record).and_then(|m| clock.instant(m));
         if let (Some(before), Some(now)) = (previous, ts) {
             up &= before <= now;
             down &= before >= now;
         }
         previous = ts.or(previous);
+        up || down
     });
     up || down
 }

@@ -258,6 +258,10 @@ fn dates_that_read_both_ways_are_settled_by_order_or_by_asking() {
     assert_eq!(stamps(&sorted)[2], "2024-02-01T00:00:00Z");
     let (message, _) = refused(text(["01/13/2024", "13/01/2024", "02/03/2024"]));
     assert_eq!(message, ", line 3, column Date: \"13/01/2024\" is not a time stamp");
+    // A date of another kind far down is not read on a guess.
+    let hours: String = (0..100).map(|i| format!("2024-01-{:02} {:02}:00,1,2,1,2\n", 1 + i / 24, i % 24)).collect();
+    let (message, _) = refused(format!("Date,Open,High,Low,Close\n{hours}01/06/2024,1,2,1,2\n"));
+    assert_eq!(message, ", line 102, column Date: \"01/06/2024\" is not a time stamp");
 }
 
 #[test]

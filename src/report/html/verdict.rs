@@ -1,0 +1,131 @@
+//! The verdict in plain words: can the result be told from luck, and was it worth more than holding?
+
+use serde::Serialize;
+
+use super::format::{self, counted, percent, signed};
+use crate::report::run_report::RunReport;
+
+/// Probability from which a result counts as distinguishable from luck.
+const CONFIDENT: f64 = 0.95;
+/// Probability from which it is worth a second look.
+const SUGGESTIVE: f64 = 0.80;
+
+/// A title, a few sentences, and the box's colour.
+#[derive(Debug, Serialize)]
+pub(super) struct Verdict {
+    pub(super) tone: &'static str,
+    pub(super) title: String,
+    pub(super) lines: Vec<String>,
+}
+
+impl Verdict {
+    pub(super) fn new(run: &RunReport) -> Self {
+        let pooled = &run.report.pooled;
+        if pooled.n_bars == 0 {
+            return Self::of("maybe", "There is nothing to judge: no bar was lived through.", vec![]);
+        }
+        if pooled.fills == 0 {
+            let line = "The account stayed flat in every window, so there is neither skill nor luck to speak of.";
+            return Self::of("maybe", "It never traded.", vec![line.into(), against_holding(run)]);
+        }
+        let (tone, title) = luck(run);
+        let mut lines = vec![evidence(run), against_holding(run)];
+        if pooled.ruined {
+            lines.insert(0, ruin(run));
+            return Self::of("bad", "The account was ruined.", lines);
+        }
+        lines.retain(|line| !line.is_empty());
+        Self::of(tone, title, lines)
+    }
+
+    fn of(tone: &'static str, title: &str, lines: Vec<String>) -> Self {
+        Self { tone, title: title.into(), lines }
+    }
+}
+
+/// The deflated probability where there is one, else the probabilistic.
+fn probability(run: &RunReport) -> Option<f64> {
+    run.report.dsr.or(run.report.psr).filter(|p| p.is_finite())
+}
+
+fn luck(run: &RunReport) -> (&'static str, &'static str) {
+    match probability(run) {
+        None => ("maybe", "Too little or too uniform data to tell skill from luck."),
+        Some(p) if p >= CONFIDENT => ("good", "Distinguishable from luck, at 95% confidence."),
+        Some(p) if p >= SUGGESTIVE => ("maybe", "Suggestive, but not distinguishable from luck."),
+        Some(p) if p > 1.0 - CONFIDENT => ("bad", "Not distinguishable from luck."),
+        Some(_) => ("bad", "Worse than luck: the evidence is that it loses money."),
+    }
+}
+
+fn evidence(run: &RunReport) -> String {
+    let report = &run.report;
+    let Some(p) = probability(run) else { return String::new() };
+    let bars = counted(report.pooled.n_bars, "out-of-sample bar");
+    let sharpe = format::number(report.pooled.sharpe, 2);
+    let hurdle = if report.n_trials > 1 {
+        format!("exceeds what the best of {} trials without skill would show", format::count(report.n_trials))
+    } else {
+        "is above zero".into()
+    };
+    let counted_as = if report.n_trials > 1 {
+        ""
+    } else {
+        " That counts a single trial: if this was the best of several settings tried, the odds are lower."
+    };
+    format!(
+        "From {bars} with a Sharpe ratio of {sharpe}, the probability that the true ratio {hurdle} is {}.{counted_as}",
+        chance(p)
+    )
+}
+
+/// A probability, never rounded to certainty.
+fn chance(p: f64) -> String {
+    match p {
+        p if p > 0.999 => "above 99.9%".into(),
+        p if p < 0.001 => "below 0.1%".into(),
+        p => percent(Some(p), 1),
+    }
+}
+
+fn against_holding(run: &RunReport) -> String {
+    let (own, hold) = (run.report.pooled.total_return, run.report.benchmark.total_return);
+    let (Some(a), Some(b)) = (own, hold) else { return String::new() };
+    let text = |v| signed(v, percent(v, 1));
+    let deepest = |v| percent(v, 1);
+    let relation = if (a - b).abs() < 5e-4 {
+        "as much as"
+    } else if a > b {
+        "more than"
+    } else {
+        "less than"
+    };
+    format!(
+        "It returned {}, {relation} buying and holding ({}); its largest drawdown was {} against {}.",
+        text(own),
+        text(hold),
+        deepest(run.report.pooled.max_drawdown),
+        deepest(run.report.benchmark.max_drawdown)
+    )
+}
+
+fn ruin(run: &RunReport) -> String {
+    let ruined: Vec<String> =
+        run.report.windows.iter().filter(|w| w.metrics.ruined).map(|w| w.index.to_string()).collect();
+    format!(
+        "Equity was exhausted or a position liquidated in window {}. No later profit makes up for that.",
+        ruined.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn certainty_is_never_claimed() {
+        assert_eq!(chance(1.0), "above 99.9%");
+        assert_eq!(chance(0.0), "below 0.1%");
+        assert_eq!(chance(0.973), "97.3%");
+    }
+}
