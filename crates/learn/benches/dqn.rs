@@ -48,19 +48,21 @@ fn main() {
     let data = data();
     let base =
         DqnConfig { steps_per_epoch: STEPS, epochs: REPEATS + 1, learning_starts: 1_000, ..DqnConfig::default() };
-    println!("{:<44} {:>14} {:>16}", "", "env steps/s", "µs/gradient step");
+    println!("{:<50} {:>12} {:>18}", "", "env steps/s", "µs/gradient step");
     for (hidden, batch) in [(vec![64, 64], 64), (vec![256, 256], 256)] {
         // One gradient step in STEPS environment steps: collection alone.
         let quiet = DqnConfig { hidden: hidden.clone(), train_every: STEPS, ..base.clone() };
         let (collect, _) = epoch_seconds(&quiet, &data);
         let title = format!("collection, {hidden:?}, {} environments", base.n_envs);
-        println!("{title:<44} {:>14.0} {:>16}", STEPS as f64 / collect, "");
-        for replay in [ReplayKind::Uniform, ReplayKind::Proportional, ReplayKind::Rank] {
-            let train_every = if batch > 64 { 16 } else { 4 };
-            let config = DqnConfig { hidden: hidden.clone(), batch, replay, train_every, ..base.clone() };
+        println!("{title:<50} {:>12.0}", STEPS as f64 / collect);
+        let train_every = if batch > 64 { 16 } else { 4 };
+        let replays = [ReplayKind::Uniform, ReplayKind::Proportional, ReplayKind::Rank];
+        for (replay, feature_noise) in replays.map(|r| (r, base.feature_noise)).into_iter().chain([(replays[0], 0.0)]) {
+            let config =
+                DqnConfig { hidden: hidden.clone(), batch, replay, train_every, feature_noise, ..base.clone() };
             let (all, steps) = epoch_seconds(&config, &data);
-            let title = format!("learning, {hidden:?}, batch {batch}, {replay:?}");
-            println!("{title:<44} {:>14.0} {:>16.1}", STEPS as f64 / all, (all - collect) / steps as f64 * 1e6);
+            let title = format!("learning, {hidden:?} × {batch}, {replay:?}, noise {feature_noise}");
+            println!("{title:<50} {:>12.0} {:>18.1}", STEPS as f64 / all, (all - collect) / steps as f64 * 1e6);
         }
     }
 }

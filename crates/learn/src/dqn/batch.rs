@@ -42,12 +42,16 @@ impl Noise<'_> {
         if self.amplitude == 0.0 {
             return out.extend_from_slice(features);
         }
-        for chunk in features.chunks(8) {
+        const PER_BLOCK: usize = 8;
+        let unit = |half: u32| (half as f32 + 0.5) * (2.0 / 65_536.0) - 1.0;
+        for chunk in features.chunks(PER_BLOCK) {
             let words = stream::block(self.seed, stream::NOISE, *self.block);
             *self.block += 1;
-            let halves = words.iter().flat_map(|&w| [w & 0xffff, w >> 16]);
-            let unit = |half: u32| (half as f32 + 0.5) * (2.0 / 65_536.0) - 1.0;
-            out.extend(chunk.iter().zip(halves).map(|(x, half)| x + self.amplitude * unit(half)));
+            let mut noise = [0.0; PER_BLOCK];
+            for (pair, word) in noise.chunks_exact_mut(2).zip(words) {
+                pair.copy_from_slice(&[unit(word & 0xffff), unit(word >> 16)]);
+            }
+            out.extend(chunk.iter().zip(noise).map(|(x, noise)| x + self.amplitude * noise));
         }
     }
 }
