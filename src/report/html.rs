@@ -1,6 +1,6 @@
 //! `report.html`: a run as one page that opens offline, from a mail attachment, without fetching anything.
 //!
-//! Figures and tables are written here, so they can be read without JavaScript; `report.js` draws the charts as SVG from
+//! Figures and tables are written here, so they can be read without JavaScript; the scripts draw the charts as SVG from
 //! columns embedded as JSON. Those columns are thinned to what a screen can show, keeping every extreme. The charts are
 //! drawn by hand because an embedded plotly.js alone is 4.7 MB, three to ten times the whole page, and its canvas follows
 //! neither the reader's colour scheme nor a printer.
@@ -33,7 +33,13 @@ use super::run_report::RunReport;
 
 const TEMPLATE: &str = include_str!("html/template.html");
 const STYLE: &str = include_str!("html/style.css");
-const SCRIPT: &str = include_str!("html/report.js");
+/// The scripts in the order they need; no library among them.
+const SCRIPT: &str = concat!(
+    include_str!("html/scale.js"),
+    include_str!("html/linked.js"),
+    include_str!("html/charts.js"),
+    include_str!("html/report.js"),
+);
 
 /// What the template reads.
 #[derive(Serialize)]
@@ -79,7 +85,7 @@ struct Card {
     tone: &'static str,
 }
 
-/// What `report.js` reads.
+/// What the scripts read.
 #[derive(Serialize)]
 struct Data<'a> {
     policy: &'a str,
@@ -208,6 +214,7 @@ fn cards(report: &RunReport) -> Vec<Card> {
     let card = |name, value, note, tone| Card { name, value, note, tone };
     let change = |v| signed(v, percent(v, 1));
     let excess = pooled.total_return.zip(hold.total_return).map(|(a, b)| a - b);
+    let excess_tone = format::tone(excess.filter(|e| e.abs() >= 5e-4));
     let points = signed(excess, format::number(excess.map(|e| e * 100.0), 1));
     let trials = match eval.n_trials {
         0 | 1 => "true Sharpe > 0; one trial".to_owned(),
@@ -218,30 +225,35 @@ fn cards(report: &RunReport) -> Vec<Card> {
         card(
             "Sharpe",
             format::number(pooled.sharpe, 2),
-            format!("buy-and-hold {}", format::number(hold.sharpe, 2)),
+            format!("holding {}", format::number(hold.sharpe, 2)),
             format::tone(pooled.sharpe),
         ),
         card(
             "Return",
             change(pooled.total_return),
-            format!("buy-and-hold {}", change(hold.total_return)),
+            format!("holding {}", change(hold.total_return)),
             format::tone(pooled.total_return),
         ),
-        card("CAGR", change(pooled.cagr), format!("buy-and-hold {}", change(hold.cagr)), format::tone(pooled.cagr)),
+        card("CAGR", change(pooled.cagr), format!("holding {}", change(hold.cagr)), format::tone(pooled.cagr)),
         card(
             "Max drawdown",
             percent(underwater, 1),
-            format!("buy-and-hold {}", percent(hold.max_drawdown.map(|d| -d), 1)),
+            format!("holding {}", percent(hold.max_drawdown.map(|d| -d), 1)),
             "",
         ),
-        card("Deflated Sharpe", percent(eval.dsr.or(eval.psr), 1), trials, ""),
-        card("Trades", count(pooled.n_trades), format!("{} won", percent(pooled.win_rate, 0)), ""),
         card(
-            "Against holding",
-            format!("{points} pp"),
-            format!("alpha {} a year", change(pooled.alpha)),
-            format::tone(excess),
+            "Deflated Sharpe",
+            eval.dsr.or(eval.psr).map_or_else(|| format::UNDEFINED.into(), verdict::chance),
+            trials,
+            "",
         ),
+        card(
+            "Trades",
+            count(pooled.n_trades),
+            pooled.win_rate.map_or_else(|| "none closed".into(), |rate| format!("{} won", percent(Some(rate), 0))),
+            "",
+        ),
+        card("Against holding", format!("{points} pp"), format!("alpha {} a year", change(pooled.alpha)), excess_tone),
     ]
 }
 

@@ -41,9 +41,11 @@ pub(super) fn counted(value: usize, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
-/// A share as `12.3%`.
+/// A share as `12.3%`; from a hundredfold on decimals are noise.
 pub(super) fn percent(value: Option<f64>, decimals: usize) -> String {
     match value.filter(|v| v.is_finite()) {
+        Some(v) if v.abs() >= 1e6 => format!("{}%", format!("{:.1e}", v * 100.0).replace('-', "−")),
+        Some(v) if v.abs() >= 100.0 => format!("{}%", number(Some(v * 100.0), 0)),
         Some(v) => format!("{}%", number(Some(v * 100.0), decimals)),
         None => UNDEFINED.into(),
     }
@@ -123,6 +125,8 @@ mod tests {
     #[test]
     fn percents_and_signs() {
         assert_eq!(percent(Some(0.12345), 1), "12.3%");
+        assert_eq!(percent(Some(1234.567), 2), "123,457%");
+        assert_eq!(percent(Some(58_385_205.9), 2), "5.8e9%");
         assert_eq!(signed(Some(0.12), percent(Some(0.12), 1)), "+12.0%");
         assert_eq!(signed(Some(0.00001), percent(Some(0.00001), 1)), "0.0%");
         assert_eq!(signed(Some(-0.12), percent(Some(-0.12), 1)), "−12.0%");

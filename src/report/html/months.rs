@@ -18,6 +18,8 @@ const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 pub(super) struct HeatMap {
     title: &'static str,
     hint: String,
+    /// Head of the first column.
+    corner: &'static str,
     columns: Vec<&'static str>,
     rows: Vec<Row>,
 }
@@ -111,6 +113,7 @@ fn month_map(months: &BTreeMap<(i16, i8), Period>) -> HeatMap {
     HeatMap {
         title: "Monthly returns",
         hint: "Compounded, out of sample, by UTC month; hover for buy-and-hold. Partial months count what was lived through.".into(),
+        corner: "",
         columns: MONTHS.into_iter().chain(["Year"]).collect(),
         rows: rows.collect(),
     }
@@ -140,11 +143,12 @@ fn day_map(bars: &[BarReturn]) -> HeatMap {
         let mut week_cell = cell(Some(&total), f64::INFINITY, &format!("week of {monday}"));
         week_cell.tone = format!("year {}", format::tone(Some(total.ret())));
         cells.push(week_cell);
-        Row { name: format!("week of {monday}"), cells }
+        Row { name: monday, cells }
     });
     HeatMap {
         title: "Daily returns",
         hint: "Compounded, out of sample, by UTC day (the run is too short for a table of months); hover for buy-and-hold.".into(),
+        corner: "Week of",
         columns: DAYS.into_iter().chain(["Week"]).collect(),
         rows: rows.collect(),
     }
@@ -215,7 +219,7 @@ mod tests {
         let map = heat_map(&bars, HOUR);
         assert_eq!(map.title, "Daily returns");
         // 2024-01-31 was a Wednesday.
-        assert_eq!(map.rows[0].name, "week of 2024-01-29");
+        assert_eq!((map.corner, map.rows[0].name.as_str()), ("Week of", "2024-01-29"));
         assert_eq!(map.rows[0].cells[2].text, "+10.0%");
         assert_eq!(map.rows[0].cells[3].text, "+2.0%");
         assert_eq!(map.rows[0].cells[7].text, "+12.2%");

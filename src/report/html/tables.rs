@@ -63,10 +63,9 @@ struct Column {
 }
 
 /// The metrics of the table of windows, by key.
-const WINDOW_KEYS: [&str; 11] = [
+const WINDOW_KEYS: [&str; 10] = [
     "total_return",
     "benchmark_return",
-    "cagr",
     "volatility",
     "sharpe",
     "sortino",
@@ -97,7 +96,7 @@ fn window_row(window: &WindowReport, infos: &[&MetricInfo], interval_ns: i64) ->
         moment(window.last_ts),
         Cell::new(format::count(window.n_bars), Some(window.n_bars as f64)),
     ];
-    row.extend(infos.iter().map(|info| cell(info, (info.value)(&window.metrics))));
+    row.extend(infos.iter().map(|info| brief(info, (info.value)(&window.metrics))));
     row
 }
 
@@ -108,11 +107,18 @@ fn foot(report: &EvalReport, infos: &[&MetricInfo]) -> Vec<Vec<Cell>> {
         row
     };
     let n_bars = report.windows.iter().map(|w| w.n_bars).sum();
-    let mut rows = vec![row("Pooled", format::count(n_bars), &|i| cell(i, (i.value)(&report.pooled)))];
+    let mut rows = vec![row("Pooled", format::count(n_bars), &|i| brief(i, (i.value)(&report.pooled)))];
     if report.windows.len() > 1 {
-        rows.push(row("Mean ± std", String::new(), &|info| spread(info, report.across.get(info.key))));
+        let across = |info: &MetricInfo, part: fn(&MeanStd) -> Option<f64>| {
+            Cell::new(spread_text(info.format, report.across.get(info.key).and_then(part)), None)
+        };
+        rows.push(row("Mean", String::new(), &|info| across(info, |of| of.mean)));
+        rows.push(row("Std", String::new(), &|info| across(info, |of| of.std)));
     }
-    rows.push(row("Buy-and-hold", String::new(), &|info| benchmark_cell(info, &report.benchmark)));
+    rows.push(row("Buy-and-hold", String::new(), &|info| {
+        let value = benchmark_value(info, &report.benchmark);
+        Cell { tone: "", ..brief(info, value) }
+    }));
     rows
 }
 
@@ -154,11 +160,11 @@ impl MetricTable {
 
 fn metric_row(report: &EvalReport, info: &MetricInfo, begins: bool, several: bool) -> MetricRow {
     let mut cells = vec![cell(info, (info.value)(&report.pooled))];
-    cells[0].tone = if cells[0].tone.is_empty() { "head-col" } else { cells[0].tone };
     if several {
         cells.push(spread(info, report.across.get(info.key)));
     }
-    cells.push(benchmark_cell(info, &report.benchmark));
+    let held = benchmark_value(info, &report.benchmark);
+    cells.push(Cell { tone: "bench-col", ..cell(info, held) });
     if several {
         cells.extend(report.windows.iter().map(|w| cell(info, (info.value)(&w.metrics))));
     }
@@ -197,11 +203,10 @@ fn cell(info: &MetricInfo, value: Option<f64>) -> Cell {
 }
 
 /// Buy-and-hold places no order and is measured against itself: only returns and risk mean something.
-fn benchmark_cell(info: &MetricInfo, benchmark: &WindowMetrics) -> Cell {
+fn benchmark_value(info: &MetricInfo, benchmark: &WindowMetrics) -> Option<f64> {
     let measured =
         matches!(info.group, Group::Return | Group::RiskAdjusted | Group::Risk) || info.key == "benchmark_return";
-    let value = (info.value)(benchmark).filter(|_| measured);
-    Cell::new(text(info.format, value), value)
+    (info.value)(benchmark).filter(|_| measured)
 }
 
 fn spread(info: &MetricInfo, across: Option<&MeanStd>) -> Cell {
@@ -209,10 +214,23 @@ fn spread(info: &MetricInfo, across: Option<&MeanStd>) -> Cell {
     if info.format == Format::Flag {
         return Cell::new(format!("{} of windows", format::percent(Some(mean), 0)), None);
     }
-    // A mean of counts has decimals.
-    let format = if info.format == Format::Count { Format::Ratio } else { info.format };
-    let std = std.map_or_else(String::new, |std| format!(" ± {}", text(format, Some(std))));
-    Cell::new(format!("{}{std}", text(format, Some(mean))), None)
+    let text = |value| spread_text(info.format, Some(value));
+    Cell::new(std.map_or_else(|| text(mean), |std| format!("{} ± {}", text(mean), text(std))), None)
+}
+
+/// Means and deviations: percents need no more than one decimal, and counts get one.
+fn spread_text(format: Format, value: Option<f64>) -> String {
+    match format {
+        Format::Percent => format::percent(value, 1),
+        Format::Count | Format::Bars => format::number(value, 1),
+        other => text(other, value),
+    }
+}
+
+/// As [`cell`], with the fewer decimals of a wide table.
+fn brief(info: &MetricInfo, value: Option<f64>) -> Cell {
+    let plain = cell(info, value);
+    if info.format == Format::Percent { Cell { text: format::percent(value, 1), ..plain } } else { plain }
 }
 
 /// What trading cost and how the account behaved.
@@ -272,8 +290,8 @@ mod tests {
     fn spreads_read_as_mean_and_deviation() {
         let of = |key, mean, std| spread(info(key).unwrap(), Some(&MeanStd { mean, std, n: 2 })).text;
         assert_eq!(of("sharpe", Some(1.234), Some(0.5)), "1.23 ± 0.50");
-        assert_eq!(of("max_drawdown", Some(0.1), None), "10.00%");
-        assert_eq!(of("n_trades", Some(12.5), Some(0.5)), "12.50 ± 0.50");
+        assert_eq!(of("max_drawdown", Some(0.1), None), "10.0%");
+        assert_eq!(of("n_trades", Some(12.5), Some(0.5)), "12.5 ± 0.5");
         assert_eq!(of("sharpe", None, None), UNDEFINED);
     }
 

@@ -63,7 +63,7 @@ fn training(fold: usize, n_epochs: usize) -> TrainingCurve {
     TrainingCurve { fold, epoch: (0..n_epochs).collect(), series }
 }
 
-/// The JSON that `report.js` reads.
+/// The JSON that the scripts read.
 fn data(page: &str) -> serde_json::Value {
     let start = page.find(r#"id="data">"#).unwrap() + r#"id="data">"#.len();
     let end = start + page[start..].find("</script>").unwrap();
@@ -192,6 +192,28 @@ fn ruin_and_undefined_numbers_leave_no_nan() {
 }
 
 #[test]
+fn the_verdict_follows_the_evidence() {
+    let mut report = small();
+    let mut title = |dsr: Option<f64>| {
+        (report.report.dsr, report.report.psr) = (dsr, dsr);
+        super::Verdict::new(&report).title
+    };
+    assert_eq!(title(Some(0.97)), "Distinguishable from luck, at 95% confidence.");
+    assert_eq!(title(Some(0.90)), "Suggestive, but not distinguishable from luck.");
+    assert_eq!(title(Some(0.50)), "Not distinguishable from luck.");
+    assert_eq!(title(Some(0.01)), "Worse than luck: the evidence is that it loses money.");
+    assert_eq!(title(None), "Too little or too uniform data to tell skill from luck.");
+    let free =
+        |report: &RunReport| super::Verdict::new(report).lines.iter().any(|line| line.starts_with("No commission"));
+    assert!(free(&report), "the default simulation is free of cost");
+    report.report.pooled.costs = Some(1.0);
+    assert!(!free(&report));
+    report.report.n_trials = 64;
+    report.report.dsr = Some(0.5);
+    assert!(super::Verdict::new(&report).lines[0].contains("the best of 64 trials"));
+}
+
+#[test]
 fn columns_that_differ_are_refused() {
     let mut report = small();
     report.curves[2].exposure.pop();
@@ -215,7 +237,7 @@ fn long_runs_stay_small() {
     assert!((best - shown).abs() < 1e-4, "the best trade is listed");
 }
 
-/// Writes pages to look at in a browser:
+/// Writes pages to look at in a browser, of made-up runs and of every `report.json` put there as `DIR/NAME.json`:
 /// `GIGABAR_PAGES=DIR cargo test --release --lib html::tests::pages -- --ignored`.
 #[test]
 #[ignore = "writes files for a person to look at"]
@@ -238,5 +260,12 @@ fn pages() {
         ("long", run(&long, "sma-cross:fast=3,slow=9", 8)),
     ] {
         std::fs::write(dir.join(format!("{name}.html")), render(&report).unwrap()).unwrap();
+    }
+    for entry in std::fs::read_dir(&dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "json") {
+            let report = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+            std::fs::write(path.with_extension("html"), render(&report).unwrap()).unwrap();
+        }
     }
 }

@@ -29,12 +29,12 @@ impl Verdict {
             return Self::of("maybe", "It never traded.", vec![line.into(), against_holding(run)]);
         }
         let (tone, title) = luck(run);
-        let mut lines = vec![evidence(run), against_holding(run)];
+        let mut lines = vec![evidence(run), against_holding(run), free_of_cost(run)];
+        lines.retain(|line| !line.is_empty());
         if pooled.ruined {
             lines.insert(0, ruin(run));
             return Self::of("bad", "The account was ruined.", lines);
         }
-        lines.retain(|line| !line.is_empty());
         Self::of(tone, title, lines)
     }
 
@@ -80,10 +80,10 @@ fn evidence(run: &RunReport) -> String {
 }
 
 /// A probability, never rounded to certainty.
-fn chance(p: f64) -> String {
+pub(super) fn chance(p: f64) -> String {
     match p {
-        p if p > 0.999 => "above 99.9%".into(),
-        p if p < 0.001 => "below 0.1%".into(),
+        p if p > 0.999 => "over 99.9%".into(),
+        p if p < 0.001 => "under 0.1%".into(),
         p => percent(Some(p), 1),
     }
 }
@@ -93,7 +93,7 @@ fn against_holding(run: &RunReport) -> String {
     let (Some(a), Some(b)) = (own, hold) else { return String::new() };
     let text = |v| signed(v, percent(v, 1));
     let deepest = |v| percent(v, 1);
-    let relation = if (a - b).abs() < 5e-4 {
+    let relation = if text(own) == text(hold) {
         "as much as"
     } else if a > b {
         "more than"
@@ -107,6 +107,17 @@ fn against_holding(run: &RunReport) -> String {
         deepest(run.report.pooled.max_drawdown),
         deepest(run.report.benchmark.max_drawdown)
     )
+}
+
+/// A result without costs deserves a warning; empty when there are some.
+fn free_of_cost(run: &RunReport) -> String {
+    match run.report.pooled.costs {
+        Some(costs) if costs == 0.0 => format!(
+            "No commission, spread or slippage was simulated: each of its {} would have cost something.",
+            counted(run.report.pooled.fills, "fill")
+        ),
+        _ => String::new(),
+    }
 }
 
 fn ruin(run: &RunReport) -> String {
@@ -124,8 +135,8 @@ mod tests {
 
     #[test]
     fn certainty_is_never_claimed() {
-        assert_eq!(chance(1.0), "above 99.9%");
-        assert_eq!(chance(0.0), "below 0.1%");
+        assert_eq!(chance(1.0), "over 99.9%");
+        assert_eq!(chance(0.0), "under 0.1%");
         assert_eq!(chance(0.973), "97.3%");
     }
 }
