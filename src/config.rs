@@ -191,7 +191,9 @@ fn explain(path: &str, message: &str, overrides: &[Override]) -> ConfigError {
     let touches = |key: &str| key == path || starts_below(key, path) || starts_below(path, key);
     let blamed = overrides.iter().rev().find(|change| touches(&change.key));
     let origin = blamed.map_or(Origin::Defaults, |change| change.origin.clone());
-    ConfigError::Value { key: path.into(), message: message.into(), origin }
+    // toml adds a line that names the key once more.
+    let message = message.lines().next().unwrap_or_default().into();
+    ConfigError::Value { key: path.into(), message, origin }
 }
 
 fn starts_below(key: &str, parent: &str) -> bool {

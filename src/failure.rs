@@ -71,8 +71,16 @@ pub(crate) fn conclude(result: anyhow::Result<()>, printer: &Printer) -> ExitCod
 
 /// `gigabar … | head` closes stdout early: that is no error.
 fn reader_has_gone(error: &anyhow::Error) -> bool {
-    let kind = |cause: &(dyn Error + 'static)| cause.downcast_ref::<io::Error>().map(io::Error::kind);
-    error.chain().filter_map(kind).any(|kind| kind == io::ErrorKind::BrokenPipe)
+    let io = |cause: &'_ (dyn Error + 'static)| {
+        if let Some(error) = cause.downcast_ref::<io::Error>() {
+            return Some(error.kind());
+        }
+        match cause.downcast_ref::<csv::Error>()?.kind() {
+            csv::ErrorKind::Io(error) => Some(error.kind()),
+            _ => None,
+        }
+    };
+    error.chain().filter_map(io).any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
 /// The chain's messages; a cause that its wrapper already quotes is not said twice.

@@ -102,10 +102,11 @@ pub(crate) fn resume(
     let folder = RunFolder::open(run)?;
     let (saved, info) = folder.settings()?;
     if info.verb != verb {
-        return Err(hinted(
-            format!("{} is a run of `{}`", run.display(), info.verb),
-            format!("gigabar {} --resume {}", info.verb, run.display()),
-        ));
+        let hint = match info.verb.as_str() {
+            "walkforward" | "train dqn" => format!("gigabar {} --resume {}", info.verb, run.display()),
+            _ => "only training runs can be continued".to_owned(),
+        };
+        return Err(hinted(format!("{} is a run of `{}`", run.display(), info.verb), hint));
     }
     let given = saved.overridden(&overrides(Some(config), data)?)?;
     if let Some((key, saved, given)) = saved.first_difference(&given)? {

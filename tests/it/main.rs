@@ -1,4 +1,8 @@
 //! The program as its users meet it.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod bad_input;
 mod layers;
+mod resume;
+mod shown;
+mod support;

@@ -36,7 +36,7 @@ impl Default for MetricConfig {
 
 /// A setting no metric can be measured with.
 #[derive(Debug, Clone, PartialEq, Error)]
-#[error("metrics.{field} is {value}; it must be {must}")]
+#[error("metric.{field} is {value}; it must be {must}")]
 pub struct MetricConfigError {
     /// Offending field.
     pub field: &'static str,

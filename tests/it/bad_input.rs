@@ -1,0 +1,143 @@
+//! Whatever is wrong with what the user gave: exit 2, and words that say what, where and how to mend it.
+
+use std::fmt::Write;
+
+use crate::support::{Bench, shown, snapshot};
+
+const HEADER: &str = "ts,open,high,low,close,volume\n";
+
+/// Runs `words` and returns what it showed, having made sure it failed as an error of the user's.
+fn refused(bench: &Bench, words: &str) -> String {
+    let output = bench.run(words);
+    let text = shown(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}\n{text}");
+    assert!(text.contains("error: "), "{words}\n{text}");
+    format!("$ gigabar {words}\n{text}\n")
+}
+
+fn row(day: usize, numbers: &str) -> String {
+    format!("2024-01-{day:02},{numbers}\n")
+}
+
+fn good(days: impl IntoIterator<Item = usize>) -> String {
+    days.into_iter().map(|day| row(day, "10,11,9,10.5,100")).collect()
+}
+
+#[test]
+fn broken_files() {
+    let bench = Bench::new();
+    let cases = [
+        ("unsorted.csv", format!("{HEADER}{}{}{}", good([2, 3, 4]), good([1]), good(5..9))),
+        ("duplicate.csv", format!("{HEADER}{}{}", good([2, 3]), good([3, 4, 5]))),
+        ("nan.csv", format!("{HEADER}{}{}{}", good([2, 3]), row(4, "10,NaN,9,10.5,100"), good([5]))),
+        ("negative.csv", format!("{HEADER}{}{}{}", good([2, 3]), row(4, "10,11,-9,10.5,100"), good([5]))),
+        ("zero.csv", format!("{HEADER}{}{}{}", good([2, 3]), row(4, "0,11,0,10.5,100"), good([5]))),
+        ("high_below_low.csv", format!("{HEADER}{}{}{}", good([2, 3]), row(4, "10,8,9,10.5,100"), good([5]))),
+        ("words.csv", format!("{HEADER}{}{}", good([2, 3]), row(4, "10,eleven,9,10.5,100"))),
+        ("empty.csv", String::new()),
+        ("header_only.csv", HEADER.to_owned()),
+        ("one_row.csv", format!("{HEADER}{}", good([2]))),
+    ];
+    let mut said = String::new();
+    for (name, text) in cases {
+        bench.write(name, &text);
+        said.push_str(&refused(&bench, &format!("backtest {name} --strategy buy-and-hold --quiet")));
+    }
+    said.push_str(&refused(&bench, "backtest nowhere.csv --strategy flat --quiet"));
+    snapshot!("broken_files", said);
+}
+
+#[test]
+fn files_too_short() {
+    let bench = Bench::new();
+    bench.bars("short.csv", 50).bars("bars.csv", 400);
+    let mut said = refused(&bench, "walkforward short.csv --agent dqn --quiet");
+    said.push_str(&refused(&bench, "walkforward bars.csv --agent dqn --quiet --set window.n_windows=400"));
+    said.push_str(&refused(&bench, "walkforward bars.csv --agent dqn --quiet --set window.train_bars=5000"));
+    said.push_str(&refused(&bench, "backtest bars.csv --strategy flat --windows 300 --quiet"));
+    said.push_str(&refused(&bench, "train dqn bars.csv --from-bar 3 --quiet"));
+    said.push_str(&refused(&bench, "train dqn bars.csv --to-bar 500 --quiet"));
+    assert!(!bench.path("runs").exists(), "a run that cannot begin leaves nothing behind");
+    snapshot!("files_too_short", said);
+}
+
+#[test]
+fn signals_that_do_not_fit() {
+    let bench = Bench::new();
+    bench.write("bars.csv", &format!("{HEADER}{}", good(1..6)));
+    bench.write("few.csv", "level\n1\n0\n1\n").write("many.csv", "level\n1\n0\n1\n0\n1\n0\n");
+    bench.write("shifted.csv", "ts,level\n2024-01-01,1\n2024-01-02,1\n2024-01-04,0\n2024-01-05,1\n2024-01-06,1\n");
+    bench.write("words.csv", "level\n1\nbuy\n1\n0\n1\n").write("columns.csv", "ts,side\n2024-01-01,1\n");
+    let mut said = String::new();
+    for name in ["few", "many", "shifted", "words", "columns", "absent"] {
+        said.push_str(&refused(&bench, &format!("backtest bars.csv --signals {name}.csv --quiet")));
+    }
+    snapshot!("signals_that_do_not_fit", said);
+}
+
+#[test]
+fn settings_nobody_knows_or_can_use() {
+    let bench = Bench::new();
+    bench.write("bars.csv", &format!("{HEADER}{}", good(1..9)));
+    bench.write("typo.toml", "seed = 2\n\n[sim]\ncomission_bps = 5\n").write("broken.toml", "seed = 2\n[sim\n");
+    bench.write("kind.toml", "[sim]\nfill = \"later\"\n");
+    let backtest = "backtest bars.csv --strategy flat --quiet";
+    let mut said = String::new();
+    for more in [
+        "--config typo.toml",
+        "--config broken.toml",
+        "--config kind.toml",
+        "--config absent.toml",
+        "--set sim.comission_bps=5",
+        "--set sim.commission_bps=cheap",
+        "--set sim.commission_bps=-1",
+        "--set commission",
+        "--set metric.var_level=2",
+        "--device cuda:0",
+        "--fail-below sharp=1",
+    ] {
+        said.push_str(&refused(&bench, &format!("{backtest} {more}")));
+    }
+    said.push_str(&refused(&bench, "backtest bars.csv --quiet --strategy sma-cros:fast=2"));
+    said.push_str(&refused(&bench, "backtest bars.csv --quiet --strategy sma-cross:quick=2"));
+    let output = bench.command(backtest).env("GIGABAR__SIM__COMISSION_BPS", "5").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    write!(said, "$ GIGABAR__SIM__COMISSION_BPS=5 gigabar {backtest}\n{}", shown(&output)).unwrap();
+    let output = bench.command(backtest).env("GIGABAR_DATA", "anything").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "one underscore is no setting");
+    snapshot!("settings", said);
+}
+
+#[test]
+fn folders_that_are_no_runs() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 60);
+    bench.write("notes.txt", "").write("here.csv", "");
+    let mut said = String::new();
+    assert!(bench.run("backtest bars.csv --strategy flat --quiet --out run").status.success());
+    for words in [
+        "backtest bars.csv --strategy flat --quiet --out run",
+        "backtest bars.csv --strategy flat --quiet --out .",
+        "walkforward --resume nowhere --quiet",
+        "walkforward --resume run --quiet",
+        "evaluate run bars.csv --quiet",
+        "report nowhere --quiet",
+    ] {
+        said.push_str(&refused(&bench, words));
+    }
+    snapshot!("folders_that_are_no_runs", said);
+}
+
+#[test]
+fn a_checkpoint_for_other_features() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 400);
+    let small = "--set dqn.epochs=1 --set dqn.steps_per_epoch=128 --set dqn.hidden=[4] --set dqn.learning_starts=64";
+    let trained = bench.run(&format!("train dqn bars.csv --out run --quiet {small}"));
+    assert!(trained.status.success(), "{}", shown(&trained));
+    let path = bench.path("run/checkpoints/fold-0/policy.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let name = serde_json::from_str::<serde_json::Value>(&text).unwrap()["features"][0].as_str().unwrap().to_owned();
+    std::fs::write(&path, text.replace(&format!("\"{name}\""), "\"moon_phase\"")).unwrap();
+    snapshot!("other_features", refused(&bench, "evaluate run bars.csv --quiet"));
+}
