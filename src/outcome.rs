@@ -123,6 +123,9 @@ fn temper(report: &EvalReport, printer: Printer) {
         Some(_) => {}
         None => printer.warn("too few or too uniform returns to tell skill from luck"),
     }
+    if report.pooled.costs == Some(0.0) && report.pooled.fills > 0 {
+        printer.warn("no cost was simulated; see --set sim.commission_bps=… and sim.half_spread_bps=…");
+    }
     if report.pooled.ruined {
         printer.warn("the account was ruined in at least one window");
     }
