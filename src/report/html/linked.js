@@ -179,7 +179,7 @@ const panels = [
     zero: true,
     domain: () => {
       const [lo, hi] = extent([EX]);
-      return lo === 0 && hi === 0 ? [0, 1] : padded([Math.min(0, lo), Math.max(0, hi)], 0.08);
+      return Math.max(-lo, hi) < 1e-6 ? [0, 1] : padded([Math.min(0, lo), Math.max(0, hi)], 0.08);
     },
     draw: p => eachVisible((a, b) => area(p, 'expo', trace(T, EX, a, b, p.sx, p.sy, true), a, b)),
     dots: [],

@@ -89,7 +89,9 @@ impl WindowTable {
 }
 
 fn window_row(window: &WindowReport, infos: &[&MetricInfo], interval_ns: i64) -> Vec<Cell> {
-    let moment = |ts| Cell::new(format::moment(ts, interval_ns), Some(ts as f64));
+    // The time of day matters only where a window is short.
+    let precision = if window.last_ts - window.first_ts > 7 * 86_400_000_000_000 { i64::MAX } else { interval_ns };
+    let moment = |ts| Cell::new(format::moment(ts, precision), Some(ts as f64));
     let mut row = vec![
         Cell::new(format::count(window.index), Some(window.index as f64)),
         moment(window.first_ts),

@@ -112,7 +112,7 @@ fn against_holding(run: &RunReport) -> String {
 /// A result without costs deserves a warning; empty when there are some.
 fn free_of_cost(run: &RunReport) -> String {
     match run.report.pooled.costs {
-        Some(costs) if costs == 0.0 => format!(
+        Some(0.0) => format!(
             "No commission, spread or slippage was simulated: each of its {} would have cost something.",
             counted(run.report.pooled.fills, "fill")
         ),
