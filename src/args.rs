@@ -174,6 +174,8 @@ pub(crate) struct TrainArgs {
 }
 
 const EVALUATE_HELP: &str = "\
+With --json the results are a list, one entry per checkpoint.
+
 Examples:
   gigabar evaluate runs/mine bars.csv
   gigabar evaluate runs/mine/checkpoints/fold-3 bars.csv --windows 4 --json";

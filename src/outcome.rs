@@ -1,7 +1,7 @@
 //! The end of every evaluation: metrics, files, tables, and an honest word about luck.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gigabar::report::{RunReport, TrainingCurve, WindowCurve, csv, text};
 use gigabar_backtest::metric::catalog;
@@ -82,19 +82,24 @@ struct Json<'a> {
     report: &'a EvalReport,
 }
 
-/// Prints the result to stdout, and to stderr what should temper it.
-pub(crate) fn print(report: &RunReport, folder: Option<&RunFolder>, printer: Printer) -> anyhow::Result<()> {
-    let run = folder.map(|folder| folder.path().display().to_string());
-    if printer.is_json() {
-        printer.data_json(&Json {
+impl<'a> Json<'a> {
+    fn new(report: &'a RunReport, folder: Option<&RunFolder>) -> Self {
+        Self {
             version: &report.version,
             command: &report.command,
             data: &report.data,
             device: &report.device,
             seed: report.seed,
-            run,
+            run: folder.map(|folder| folder.path().display().to_string()),
             report: &report.report,
-        })?;
+        }
+    }
+}
+
+/// Prints the result to stdout, and to stderr what should temper it.
+pub(crate) fn print(report: &RunReport, folder: Option<&RunFolder>, printer: Printer) -> anyhow::Result<()> {
+    if printer.is_json() {
+        printer.data_json(&Json::new(report, folder))?;
     } else {
         printer.data(text::windows_table(&report.report))?;
         printer.data("")?;
@@ -103,11 +108,19 @@ pub(crate) fn print(report: &RunReport, folder: Option<&RunFolder>, printer: Pri
             printer.data("")?;
         }
         printer.data(text::summary(report))?;
-        if let Some(run) = run {
-            printer.data(format_args!("report: {}", Path::new(&run).join("report.html").display()))?;
+        if let Some(folder) = folder {
+            printer.data(format_args!("report: {}", folder.path().join("report.html").display()))?;
         }
     }
     temper(&report.report, printer);
+    Ok(())
+}
+
+/// Prints several results as one JSON list.
+pub(crate) fn print_list(results: &[(RunReport, Option<RunFolder>)], printer: Printer) -> anyhow::Result<()> {
+    let list: Vec<_> = results.iter().map(|(report, folder)| Json::new(report, folder.as_ref())).collect();
+    printer.data_json(&list)?;
+    results.iter().for_each(|(report, _)| temper(&report.report, printer));
     Ok(())
 }
 

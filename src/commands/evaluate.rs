@@ -34,6 +34,7 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let dataset = Dataset::load(file, &config.data, printer)?;
     let features = dataset.features()?;
     let several = checkpoints.len() > 1;
+    let mut listed = Vec::new();
     for (i, checkpoint) in checkpoints.iter().enumerate() {
         warn_if_seen(checkpoint, &dataset, printer);
         let (report, paths) = evaluate(checkpoint, args, &config, &dataset, &features, device)?;
@@ -47,12 +48,16 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
             }
             None => None,
         };
-        if several && !printer.is_json() {
+        if printer.is_json() {
+            listed.push((report, folder));
+            continue;
+        }
+        if several {
             printer.data(format_args!("{}{}", if i == 0 { "" } else { "\n" }, checkpoint.dir.display()))?;
         }
         outcome::print(&report, folder.as_ref(), printer)?;
     }
-    Ok(())
+    if printer.is_json() { outcome::print_list(&listed, printer) } else { Ok(()) }
 }
 
 fn evaluate(

@@ -135,6 +135,10 @@ fn a_checkpoint_for_other_features() {
     let small = "--set dqn.epochs=1 --set dqn.steps_per_epoch=128 --set dqn.hidden=[4] --set dqn.learning_starts=64";
     let trained = bench.run(&format!("train dqn bars.csv --out run --quiet {small}"));
     assert!(trained.status.success(), "{}", shown(&trained));
+    let evaluated = bench.run("evaluate run run bars.csv --quiet --json");
+    let list: serde_json::Value = serde_json::from_slice(&evaluated.stdout).unwrap();
+    assert_eq!(list.as_array().map(Vec::len), Some(2), "one entry per checkpoint");
+    assert_eq!(list[0]["report"], list[1]["report"]);
     let path = bench.path("run/checkpoints/fold-0/policy.json");
     let text = std::fs::read_to_string(&path).unwrap();
     let name = serde_json::from_str::<serde_json::Value>(&text).unwrap()["features"][0].as_str().unwrap().to_owned();

@@ -10,9 +10,9 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::error::LearnError;
 
-/// Metadata keys of the safetensors header.
-const JSON: &str = "gigabar";
-const CHECKSUM: &str = "crc32c";
+/// The one metadata key of the safetensors header: the checksum in hex, a blank, the JSON text. One, because the header
+/// keeps no order among several and equal archives must be equal files.
+const KEY: &str = "gigabar";
 
 /// One array: its type, dimensions and little-endian bytes.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,10 +104,7 @@ impl Archive {
 
     /// Writes the file durably; see [`write_durably`].
     pub(crate) fn write(&self, path: &Path) -> Result<(), LearnError> {
-        let metadata = HashMap::from([
-            (JSON.to_string(), self.json.clone()),
-            (CHECKSUM.to_string(), format!("{:08x}", self.checksum())),
-        ]);
+        let metadata = HashMap::from([(KEY.to_string(), format!("{:08x} {}", self.checksum(), self.json))]);
         let views: Result<Vec<_>, _> = self.arrays.iter().map(|(name, array)| Ok((name, array.view()?))).collect();
         let bytes = views.and_then(|views| safetensors::serialize(views, Some(metadata)));
         let bytes = bytes.map_err(|e| LearnError::corrupt(path, e))?;
@@ -124,13 +121,14 @@ impl Archive {
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| e.to_string())?;
         let file = SafeTensors::deserialize(bytes).map_err(|e| e.to_string())?;
         let metadata = header.metadata().clone().unwrap_or_default();
-        let text = |key: &str| metadata.get(key).cloned().ok_or_else(|| format!("its header has no `{key}`"));
+        let text = metadata.get(KEY).and_then(|text| text.split_once(' '));
+        let (want, json) = text.ok_or_else(|| format!("its header has no `{KEY}`"))?;
         let array = |(name, view): (&str, TensorView<'_>)| {
             let array = Array { dtype: view.dtype(), dims: view.shape().to_vec(), bytes: view.data().to_vec() };
             (name.to_string(), array)
         };
-        let archive = Self { json: text(JSON)?, arrays: file.iter().map(array).collect() };
-        let (want, got) = (text(CHECKSUM)?, format!("{:08x}", archive.checksum()));
+        let archive = Self { json: json.to_owned(), arrays: file.iter().map(array).collect() };
+        let got = format!("{:08x}", archive.checksum());
         if want != got {
             return Err(format!("its contents have checksum {got}, its header says {want}"));
         }
@@ -189,6 +187,9 @@ mod tests {
         assert!(read.get::<f32>("x", Some(&[4])).is_err() && read.get::<f64>("x", None).is_err());
         assert!(read.get::<f32>("w", None).unwrap_err().contains("missing"));
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "a partial file is left behind");
+        let again = dir.path().join("again.safetensors");
+        archive().write(&again).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), fs::read(&again).unwrap(), "equal archives are equal files");
     }
 
     /// Every truncation and every flipped byte is noticed, by name.
