@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::engine::{Market, Rules};
+use super::kelly::Tally;
 use crate::path::{Counts, ExitReason, Trade};
 use crate::rules::{Fill, Rebalance};
 
@@ -41,18 +42,6 @@ pub(super) struct OpenTrade {
     stop: Option<f64>,
     take: Option<f64>,
     max_hold: Option<u32>,
-}
-
-/// Closed trades, as Kelly sizing needs them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct Tally {
-    trades: u32,
-    wins: u32,
-    losses: u32,
-    /// Σ trade_return of the wins.
-    won: f64,
-    /// Σ |trade_return| of the losses.
-    lost: f64,
 }
 
 /// What one bar did to the account.
@@ -191,7 +180,7 @@ impl Account {
             self.counts.nan_levels += 1;
             0.0
         };
-        let exposure = level * rules.max_position * self.kelly_scale(rules);
+        let exposure = level * rules.max_position * self.tally.scale(rules.kelly.as_ref());
         let target = rules.whole_lots(exposure * self.equity / market.close[t]);
         let mut delta = target - self.units;
         let wanted = match rules.rebalance {
@@ -428,36 +417,5 @@ impl Account {
             self.equity = 0.0;
         }
         self.peak = self.peak.max(self.equity);
-    }
-
-    /// clip(fraction·f*, 0, cap) with f* = p − (1 − p)/b; 1 until `min_trades` have closed.
-    fn kelly_scale(&self, rules: &Rules) -> f64 {
-        let Some(kelly) = rules.kelly else { return 1.0 };
-        let tally = &self.tally;
-        if tally.trades < kelly.min_trades.max(1) {
-            return 1.0;
-        }
-        if tally.losses == 0 {
-            return kelly.cap;
-        }
-        if tally.wins == 0 {
-            return 0.0;
-        }
-        let p = f64::from(tally.wins) / f64::from(tally.trades);
-        let b = (tally.won / f64::from(tally.wins)) / (tally.lost / f64::from(tally.losses));
-        (kelly.fraction * (p - (1.0 - p) / b)).clamp(0.0, kelly.cap)
-    }
-}
-
-impl Tally {
-    fn add(&mut self, trade_return: f64) {
-        self.trades += 1;
-        if trade_return > 0.0 {
-            self.wins += 1;
-            self.won += trade_return;
-        } else if trade_return < 0.0 {
-            self.losses += 1;
-            self.lost -= trade_return;
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod engine;
+mod kelly;
 pub mod observation;
 pub mod reference;
 pub mod reward;
