@@ -1,10 +1,10 @@
-//! The crates' arrows point one way: market → backtest → learn → gigabar.
+//! The crates' arrows point one way: market, gpu → backtest → learn → gigabar.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-const ORDER: [&str; 4] = ["gigabar-market", "gigabar-backtest", "gigabar-learn", "gigabar"];
+const ORDER: [&str; 5] = ["gigabar-market", "gigabar-gpu", "gigabar-backtest", "gigabar-learn", "gigabar"];
 
 #[test]
 fn dependencies_point_from_right_to_left_only() {

@@ -1,7 +1,8 @@
 //! The rules of a bar: the CPU engine (f64) and its Decimal reference, policies, metrics and the evaluation report.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod cpu;
+pub mod gpu;
 pub mod metric;
 pub mod path;
 pub mod policy;

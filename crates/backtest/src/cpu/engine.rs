@@ -57,26 +57,26 @@ impl<'a> Market<'a> {
 /// A [`SimConfig`] checked against a series, with its rates in the units the step uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
-    pub(super) initial_cash: f64,
-    pub(super) max_position: f64,
-    pub(super) lot_size: f64,
-    pub(super) rebalance: Rebalance,
+    pub(crate) initial_cash: f64,
+    pub(crate) max_position: f64,
+    pub(crate) lot_size: f64,
+    pub(crate) rebalance: Rebalance,
     /// |Δ|·close/equity an order must exceed.
-    pub(super) threshold: f64,
-    pub(super) fill: Fill,
+    pub(crate) threshold: f64,
+    pub(crate) fill: Fill,
     /// Fraction of the price.
-    pub(super) half_spread: f64,
+    pub(crate) half_spread: f64,
     /// Fraction of the traded value.
-    pub(super) commission: f64,
-    pub(super) commission_fixed: f64,
-    pub(super) slippage: Slippage,
-    pub(super) max_participation: f64,
+    pub(crate) commission: f64,
+    pub(crate) commission_fixed: f64,
+    pub(crate) slippage: Slippage,
+    pub(crate) max_participation: f64,
     /// Carry per bar, fraction of |units|·close.
-    pub(super) carry_long: f64,
-    pub(super) carry_short: f64,
-    pub(super) margin: f64,
-    pub(super) barrier: Option<TripleBarrier>,
-    pub(super) kelly: Option<Kelly>,
+    pub(crate) carry_long: f64,
+    pub(crate) carry_short: f64,
+    pub(crate) margin: f64,
+    pub(crate) barrier: Option<TripleBarrier>,
+    pub(crate) kelly: Option<Kelly>,
 }
 
 /// Orders smaller than this share of equity are rounding dust, never sent.
@@ -119,7 +119,7 @@ impl Rules {
     }
 
     /// Rounds a target toward zero to whole lots.
-    pub(super) fn whole_lots(&self, units: f64) -> f64 {
+    pub(crate) fn whole_lots(&self, units: f64) -> f64 {
         if self.lot_size == 0.0 {
             return units;
         }
@@ -130,7 +130,7 @@ impl Rules {
     }
 
     /// The price concession of a market order for `quantity` units against a bar of `volume`, as a fraction.
-    pub(super) fn concession(&self, quantity: f64, volume: f64, sigma: f64) -> f64 {
+    pub(crate) fn concession(&self, quantity: f64, volume: f64, sigma: f64) -> f64 {
         let slip = match self.slippage {
             Slippage::None => 0.0,
             Slippage::Fixed { bps } => bps * 1e-4,

@@ -19,7 +19,7 @@ pub const PORTFOLIO_NAMES: [&str; N_PORTFOLIO] = [
 ];
 
 /// A ruined account still has a finite log growth: ln of this floor.
-const GROWTH_FLOOR: f64 = 1e-6;
+pub(crate) const GROWTH_FLOOR: f64 = 1e-6;
 
 impl Account {
     /// The account at the close of bar `t`:

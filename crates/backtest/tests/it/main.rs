@@ -3,6 +3,7 @@
 
 mod backtesting_py;
 mod engine_reference;
+mod env_lockstep;
 mod identities;
 mod metric_golden;
 mod metric_identities;

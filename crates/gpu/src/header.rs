@@ -1,0 +1,9 @@
+//! The device headers as texts, for [`KernelSource::text`](crate::KernelSource::text). They need no standard header and
+//! compile with NVRTC and with a plain C++17 compiler.
+
+/// Fixed-width types, `GB_DEVICE`, and nothing else.
+pub const PRELUDE: (&str, &str) = ("prelude.cuh", include_str!("device/prelude.cuh"));
+/// Philox4x32-10, equal to `gigabar_market::rng`. Needs [`PRELUDE`].
+pub const RNG: (&str, &str) = ("rng.cuh", include_str!("device/rng.cuh"));
+/// Block-wide fixed trees. Needs [`PRELUDE`]; CUDA only.
+pub const REDUCE: (&str, &str) = ("reduce.cuh", include_str!("device/reduce.cuh"));
