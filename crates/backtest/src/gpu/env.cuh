@@ -46,7 +46,7 @@ struct EnvRules {
 static_assert(sizeof(EnvRules) == 168, "EnvRules");
 
 // cpu::account::Account with its OpenTrade, Tally and Counts.
-struct EnvAccount {
+struct alignas(16) EnvAccount {
     f64 cash;
     f64 units;
     f64 level;
@@ -413,6 +413,26 @@ GB_DEVICE EnvStep env_step(const EnvRules& rules, EnvAccount& a, const EnvBar& n
     return EnvStep{a.last_return, a.equity, turnover, rise, next.sigma, (u32)env_ruined(a), 0};
 }
 
+// ln in f32. A kernel takes the f32 logarithm of the rounded argument and adds the rest to first order (within 2 ulp): an
+// f64 logarithm would cost the step more than everything else in it. The host rounds the f64 logarithm, as the engine.
+GB_DEVICE f32 env_log(f64 x) {
+#if defined(__CUDA_ARCH__)
+    f32 head = (f32)x;
+    f32 rest = (f32)(x - (f64)head);
+    return logf(head) + rest / head;
+#else
+    return (f32)log(x);
+#endif
+}
+
+GB_DEVICE f32 env_log_fifth(f64 x) {
+#if defined(__CUDA_ARCH__)
+    return env_log(x) / 5.0f;
+#else
+    return (f32)(log(x) / 5.0);
+#endif
+}
+
 // The portfolio observation:
 // [units·close/equity, level, side·(close/entry_price − 1), 1 − equity/peak, clip(r/sigma, ±10), ln(1 + bars)/5,
 //  ln(equity/initial), cash/equity]; f64, rounded once to f32.
@@ -435,7 +455,7 @@ GB_DEVICE void env_observation(const EnvAccount& a, const EnvBar& now, f32* out)
     out[2] = (f32)unrealised;
     out[3] = (f32)env_drawdown(a);
     out[4] = (f32)shock;
-    out[5] = (f32)(log(1.0 + bars) / 5.0);
-    out[6] = (f32)log(env_max(a.equity / a.initial, GROWTH_FLOOR));
+    out[5] = env_log_fifth(1.0 + bars);
+    out[6] = env_log(env_max(a.equity / a.initial, GROWTH_FLOOR));
     out[7] = (f32)(a.cash * per_equity);
 }

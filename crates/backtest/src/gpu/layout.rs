@@ -50,6 +50,7 @@ pub fn constants() -> Vec<(&'static str, String)> {
         ("LOT_TOLERANCE", format!("{LOT_TOLERANCE:e}")),
         ("GROWTH_FLOOR", format!("{GROWTH_FLOOR:e}")),
         ("N_PORTFOLIO", N_PORTFOLIO.to_string()),
+        ("NO_PAIR", format!("{NO_PAIR}u")),
     ];
     out.extend(EXITS.iter().enumerate().map(|(i, (name, _))| (*name, format!("{i}u"))));
     out
@@ -168,7 +169,7 @@ impl EnvRules {
 
 /// [`Account`](crate::cpu::account::Account) on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[repr(C)]
+#[repr(C, align(16))]
 #[allow(missing_docs)]
 pub struct EnvAccount {
     pub cash: f64,
@@ -263,6 +264,39 @@ impl EnvTrade {
     }
 }
 
+/// A window of bars on the device.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C)]
+pub struct EnvWindow {
+    /// Row of its first bar in the bar columns.
+    pub row: i64,
+    /// Bars.
+    pub n_bars: u32,
+    /// Index of its first bar in the data set, for trades.
+    pub first_bar: u32,
+    /// Index of its rules.
+    pub rules: u32,
+    /// Padding.
+    pub unused: u32,
+}
+const _: () = assert!(size_of::<EnvWindow>() == 24);
+
+/// One policy over one window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
+pub struct RolloutPair {
+    /// Its first element in the path columns.
+    pub path: i64,
+    /// Index of the window.
+    pub window: u32,
+    /// Index of the policy; [`NO_PAIR`] in an empty slot.
+    pub policy: u32,
+}
+const _: () = assert!(size_of::<RolloutPair>() == 16);
+
+/// [`RolloutPair::policy`] of an empty slot.
+pub const NO_PAIR: u32 = u32::MAX;
+
 /// What one bar did: [`Step`](crate::cpu::account::Step) on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C)]
@@ -281,10 +315,12 @@ const _: () = assert!(size_of::<EnvStep>() == 48);
 /// `unsafe impl Plain`, in one place.
 #[allow(unsafe_code)]
 mod plain {
-    use super::{EnvAccount, EnvBar, EnvRules, EnvTrade, Plain};
+    use super::{EnvAccount, EnvBar, EnvRules, EnvTrade, EnvWindow, Plain, RolloutPair};
     // SAFETY (all): repr(C) structs of numbers; env.cuh asserts the same sizes.
     unsafe impl Plain for EnvBar {}
     unsafe impl Plain for EnvRules {}
     unsafe impl Plain for EnvAccount {}
     unsafe impl Plain for EnvTrade {}
+    unsafe impl Plain for EnvWindow {}
+    unsafe impl Plain for RolloutPair {}
 }

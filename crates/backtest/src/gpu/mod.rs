@@ -1,6 +1,17 @@
-//! The rules of a bar on a GPU: `env.cuh` repeats [`cpu::account`](crate::cpu::account) bit for bit.
+//! Evaluation on a GPU: every policy over every window in one go, without leaving the device until one small read.
+//!
+//! `env.cuh` repeats [`cpu::account`](crate::cpu::account) bit for bit; `rollout.cu` runs it over windows, with given
+//! levels or with a network; `metrics.cu` reduces the paths. [`GpuBacktestEvaluator`] is the way in.
 
+mod error;
+mod evaluator;
 pub mod layout;
+mod metrics;
+mod mlp;
+pub mod rollout;
 
-/// The account and one bar of its life, for kernels and for a host compiler.
-pub const ENV: (&str, &str) = ("env.cuh", include_str!("env.cuh"));
+pub use error::EvaluateError;
+pub use evaluator::{DevicePath, GpuBacktestEvaluator, WindowInput};
+pub use metrics::WindowSummary;
+pub use mlp::{MlpActivation, MlpPlan, MlpPolicy, MlpShape};
+pub use rollout::ENV;

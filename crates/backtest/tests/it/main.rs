@@ -8,5 +8,6 @@ mod identities;
 mod metric_golden;
 mod metric_identities;
 mod metric_oracles;
+mod nvrtc;
 mod random_case;
 mod signals;

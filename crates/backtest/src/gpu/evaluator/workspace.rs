@@ -1,0 +1,195 @@
+//! The memory and the kernels of one evaluation, kept for the next of the same size.
+
+use gigabar_gpu::{Buffer, Device, Kernel, Pinned};
+
+use crate::gpu::error::EvaluateError;
+use crate::gpu::layout::{EnvTrade, EnvWindow, NO_PAIR, RolloutPair};
+use crate::gpu::metrics::WindowSummary;
+use crate::gpu::mlp::{MlpPlan, MlpPolicy};
+use crate::gpu::rollout::{PathBuffers, PolicyBuffers, greedy_source, metrics_source, project_source};
+use crate::path::Path;
+
+use super::DevicePath;
+
+/// Projected features of one launch take at most this much memory; beyond it a window runs in several launches.
+const PROJECTED_BYTES: usize = 2 << 30;
+
+/// Everything a greedy evaluation of K policies of one shape over all windows needs.
+#[derive(Debug)]
+pub(super) struct Greedy {
+    pub(super) plan: MlpPlan,
+    n_policy: usize,
+    with_actions: bool,
+    pub(super) pairs: Vec<RolloutPair>,
+    /// Where pair (k, w) went, at k·W + w. `[K·W]`
+    pub(super) slot_of: Vec<usize>,
+    /// Decisions of one launch.
+    pub(super) chunk: u32,
+    pub(super) path: PathBuffers,
+    pub(super) policies: PolicyBuffers,
+    pub(super) summaries: Buffer<WindowSummary>,
+    pub(super) host: Pinned<WindowSummary>,
+    pub(super) project: Kernel,
+    pub(super) rollout: Kernel,
+    pub(super) summarise: Kernel,
+}
+
+impl Greedy {
+    pub(super) fn new(
+        device: &Device,
+        plan: MlpPlan,
+        windows: &[EnvWindow],
+        n_policy: usize,
+        with_actions: bool,
+    ) -> Result<Self, EvaluateError> {
+        let (pairs, slot_of, n_path) = arrange(windows, n_policy, plan.slots);
+        let n_steps = windows.iter().map(|window| window.n_bars as usize - 1).max().unwrap_or(0);
+        let row_bytes = pairs.len() * plan.first_width() * size_of::<f32>();
+        let budget = PROJECTED_BYTES.min(device.free_bytes()? / 2);
+        let chunk = (budget / row_bytes).clamp(1, n_steps.max(1));
+        let n_feature = plan.n_feature();
+        let width = plan.first_width();
+        Ok(Self {
+            path: path_buffers(device, &pairs, n_path, false, with_actions)?,
+            policies: PolicyBuffers {
+                packed: device.zeros("weights", n_policy * plan.weight_floats)?,
+                projection: device.zeros("projection", n_policy * n_feature * width)?,
+                projection_bias: device.zeros("projection_bias", n_policy * width)?,
+                levels: device.zeros("action_levels", n_policy * plan.n_action())?,
+                projected: device.zeros("projected", pairs.len() * chunk * width)?,
+            },
+            summaries: device.zeros("summaries", pairs.len())?,
+            host: device.pinned("summaries", pairs.len())?,
+            project: device.kernel(&project_source(&plan), "project_features")?,
+            rollout: device.kernel(&greedy_source(&plan, with_actions), "rollout_greedy")?,
+            summarise: device.kernel(&metrics_source(), "metrics_summarise")?,
+            chunk: chunk as u32,
+            plan,
+            n_policy,
+            with_actions,
+            pairs,
+            slot_of,
+        })
+    }
+
+    pub(super) fn fits(&self, plan: &MlpPlan, n_policy: usize, with_actions: bool) -> bool {
+        self.plan == *plan && self.n_policy == n_policy && self.with_actions == with_actions
+    }
+
+    /// Copies the policies' weights and levels.
+    pub(super) fn upload(&mut self, policies: &[MlpPolicy]) -> Result<(), EvaluateError> {
+        let (mut packed, mut weight, mut bias, mut levels) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for policy in policies {
+            self.plan.pack(policy, &mut packed);
+            self.plan.pack_projection(policy, &mut weight, &mut bias);
+            levels.extend_from_slice(&policy.levels);
+        }
+        self.policies.packed.write(&packed)?;
+        self.policies.projection.write(&weight)?;
+        self.policies.projection_bias.write(&bias)?;
+        self.policies.levels.write(&levels)?;
+        Ok(())
+    }
+}
+
+/// Pairs in blocks of `slots` that share a policy, longest windows first so that a block's pairs end together; where each
+/// pair went; and the length of the path columns.
+fn arrange(windows: &[EnvWindow], n_policy: usize, slots: usize) -> (Vec<RolloutPair>, Vec<usize>, usize) {
+    let mut order: Vec<usize> = (0..windows.len()).collect();
+    order.sort_by_key(|&w| std::cmp::Reverse(windows[w].n_bars));
+    let (mut pairs, mut slot_of, mut n_path) = (Vec::new(), vec![0; n_policy * windows.len()], 0);
+    for policy in 0..n_policy {
+        for &window in &order {
+            slot_of[policy * windows.len() + window] = pairs.len();
+            pairs.push(RolloutPair { path: n_path as i64, window: window as u32, policy: policy as u32 });
+            n_path += windows[window].n_bars as usize;
+        }
+        while pairs.len() % slots != 0 {
+            pairs.push(RolloutPair { path: 0, window: 0, policy: NO_PAIR });
+        }
+    }
+    (pairs, slot_of, n_path)
+}
+
+pub(super) fn path_buffers(
+    device: &Device,
+    pairs: &[RolloutPair],
+    n_path: usize,
+    whole: bool,
+    actions: bool,
+) -> Result<PathBuffers, EvaluateError> {
+    let wide = if whole { n_path } else { 0 };
+    Ok(PathBuffers {
+        pairs: device.upload("pairs", pairs)?,
+        accounts: device.zeros("accounts", pairs.len())?,
+        equity: device.zeros("equity", n_path)?,
+        returns: device.zeros("returns", n_path)?,
+        cash: device.zeros("cash", wide)?,
+        units: device.zeros("units", wide)?,
+        level: device.zeros("level", wide)?,
+        actions: device.zeros("actions", if actions { n_path } else { 0 })?,
+    })
+}
+
+/// Everything the paths hold, one element per pair, empty slots included.
+pub(super) fn paths_of(
+    path: &PathBuffers,
+    windows: &[EnvWindow],
+    pairs: &[RolloutPair],
+    trades: Option<&Buffer<EnvTrade>>,
+) -> Result<Vec<DevicePath>, EvaluateError> {
+    let accounts = path.accounts.read()?;
+    let columns = [&path.equity, &path.returns, &path.cash, &path.units, &path.level].map(Buffer::read);
+    let [equity, returns, cash, units, level] = columns;
+    let (equity, returns, cash, units, level) = (equity?, returns?, cash?, units?, level?);
+    let actions = path.actions.read()?;
+    let trades = trades.map_or(Ok(Vec::new()), Buffer::read)?;
+    let capacity = trades.len() / pairs.len().max(1);
+    let one = |(i, pair): (usize, &RolloutPair)| {
+        let window = windows[pair.window as usize];
+        let (start, n_bars) = (pair.path as usize, window.n_bars as usize);
+        let account = &accounts[i];
+        let n_trades = account.trades as usize;
+        let cut = |column: &[f64], n: usize| column.get(start..start + n).unwrap_or_default().to_vec();
+        let kept = if capacity == 0 { &[][..] } else { &trades[i * capacity..][..n_trades.min(capacity)] };
+        DevicePath {
+            path: Path {
+                first_bar: window.first_bar as usize,
+                returns: cut(&returns, n_bars - 1),
+                equity: cut(&equity, n_bars),
+                cash: cut(&cash, n_bars),
+                units: cut(&units, n_bars),
+                level: cut(&level, n_bars),
+                trades: kept.iter().filter_map(EnvTrade::trade).collect(),
+                counts: account.counts(),
+            },
+            actions: actions.get(start..start + n_bars - 1).unwrap_or_default().to_vec(),
+            trades_lost: n_trades - kept.len(),
+        }
+    };
+    Ok(pairs.iter().enumerate().map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_share_a_policy_and_every_pair_has_its_own_path() {
+        let window = |n_bars| EnvWindow { n_bars, ..EnvWindow::default() };
+        let windows = [window(5), window(9), window(7)];
+        let (pairs, slot_of, n_path) = arrange(&windows, 2, 2);
+        assert_eq!((pairs.len(), n_path), (8, 42));
+        assert!(pairs.chunks(2).all(|block| block[1].policy == NO_PAIR || block[0].policy == block[1].policy));
+        assert_eq!(slot_of, [2, 0, 1, 6, 4, 5]);
+        let mut taken = vec![false; n_path];
+        for &slot in &slot_of {
+            let start = pairs[slot].path as usize;
+            for cell in &mut taken[start..start + windows[pairs[slot].window as usize].n_bars as usize] {
+                assert!(!*cell);
+                *cell = true;
+            }
+        }
+        assert!(taken.into_iter().all(|cell| cell));
+    }
+}

@@ -1,0 +1,186 @@
+// Layers of a multilayer perceptron whose weights stay in registers and shared memory for a whole launch. f32, explicit
+// fmaf. CPU twin: learn's PlainNet; equal up to the order of the sums.
+// One layer is computed by COMPUTE_THREADS = 256 threads, 8 warps. Widths are padded to multiples of 64.
+#pragma once
+
+#define COMPUTE_THREADS 256
+
+GB_DEVICE f32 mlp_activate(f32 x) {
+#if ACTIVATION == ACTIVATION_RELU
+    return x > 0.0f ? x : 0.0f;
+#elif ACTIVATION == ACTIVATION_TANH
+    return tanhf(x);
+#else
+    return x / (1.0f + expf(-x));
+#endif
+}
+
+GB_DEVICE void named_sync(int barrier, int n_threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(n_threads) : "memory");
+}
+
+GB_DEVICE void named_arrive(int barrier, int n_threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(n_threads) : "memory");
+}
+
+// y = activation(W·x + b), W [OUT, IN]. Each warp owns OUT/8 outputs, as two half-warps of RO = OUT/16 outputs each; the 16
+// lanes of a half-warp split the inputs: input k = (c·16 + lane)·4 + e is the lane's number i = 4c + e of RI = IN/16. A
+// value loaded thus serves RO products, and 16 partial sums meet by shuffles in a fixed butterfly.
+// Weights of the first HELD inputs live in registers, the rest in shared memory as [i, RO/4, thread] float4.
+template <int IN, int OUT, int HELD>
+struct Dense {
+    static constexpr int RO = OUT / 16;
+    static constexpr int RI = IN / 16;
+    static constexpr int QUADS = RO / 4;
+    static constexpr int SHARED_FLOATS = (RI - HELD) * RO * COMPUTE_THREADS;
+    static constexpr int PER_LANE = RO > 16 ? RO / 16 : 1;  // outputs a lane ends up with
+    static constexpr int COPIES = RO > 16 ? 1 : 16 / RO;    // lanes that end up with the same output
+    static_assert(IN % 64 == 0 && OUT % 64 == 0 && (OUT & (OUT - 1)) == 0 && HELD <= RI, "padded widths");
+
+    f32 held[HELD > 0 ? HELD * RO : 1];
+    f32 bias[PER_LANE];
+
+    GB_DEVICE static int first_output(int thread) { return thread / 16 * RO + thread % 16 / COPIES * PER_LANE; }
+
+    // `packed` is [RI, RO/4, thread] float4, then the biases [OUT].
+    GB_DEVICE void load(const f32* packed, f32* shared, int thread) {
+        const float4* weights = (const float4*)packed;
+#pragma unroll
+        for (int i = 0; i < RI; ++i) {
+#pragma unroll
+            for (int q = 0; q < QUADS; ++q) {
+                float4 w = weights[(i * QUADS + q) * COMPUTE_THREADS + thread];
+                if (i < HELD) {
+                    held[i * RO + q * 4 + 0] = w.x;
+                    held[i * RO + q * 4 + 1] = w.y;
+                    held[i * RO + q * 4 + 2] = w.z;
+                    held[i * RO + q * 4 + 3] = w.w;
+                } else {
+                    ((float4*)shared)[((i - HELD) * QUADS + q) * COMPUTE_THREADS + thread] = w;
+                }
+            }
+        }
+#pragma unroll
+        for (int p = 0; p < PER_LANE; ++p) bias[p] = packed[IN * OUT + first_output(thread) + p];
+    }
+
+    // x [IN] and y [OUT] lie in shared memory. The caller synchronises.
+    GB_DEVICE void apply(const f32* x, const f32* shared, f32* y, int thread) const {
+        int slice = thread % 16;
+        f32 sum[RO];
+#pragma unroll
+        for (int r = 0; r < RO; ++r) sum[r] = 0.0f;
+#pragma unroll
+        for (int c = 0; c < RI / 4; ++c) {
+            float4 v = ((const float4*)x)[c * 16 + slice];
+            f32 value[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                int i = c * 4 + e;
+                if (i < HELD) {
+#pragma unroll
+                    for (int r = 0; r < RO; ++r) sum[r] = fmaf(held[i * RO + r], value[e], sum[r]);
+                } else {
+#pragma unroll
+                    for (int q = 0; q < QUADS; ++q) {
+                        float4 w = ((const float4*)shared)[((i - HELD) * QUADS + q) * COMPUTE_THREADS + thread];
+                        sum[q * 4 + 0] = fmaf(w.x, value[e], sum[q * 4 + 0]);
+                        sum[q * 4 + 1] = fmaf(w.y, value[e], sum[q * 4 + 1]);
+                        sum[q * 4 + 2] = fmaf(w.z, value[e], sum[q * 4 + 2]);
+                        sum[q * 4 + 3] = fmaf(w.w, value[e], sum[q * 4 + 3]);
+                    }
+                }
+            }
+        }
+        // Halve the outputs while there is more than one, then add the copies.
+        int n = RO;
+#pragma unroll
+        for (int reach = 8; reach > 0; reach /= 2) {
+            if (n > 1) {
+                n /= 2;
+                bool upper = (slice & reach) != 0;
+#pragma unroll
+                for (int r = 0; r < RO / 2; ++r) {
+                    if (r < n) {
+                        f32 give = upper ? sum[r] : sum[r + n];
+                        f32 keep = upper ? sum[r + n] : sum[r];
+                        sum[r] = keep + __shfl_xor_sync(0xffffffffu, give, reach);
+                    }
+                }
+            } else {
+                sum[0] += __shfl_xor_sync(0xffffffffu, sum[0], reach);
+            }
+        }
+        if (slice % COPIES == 0) {
+#pragma unroll
+            for (int p = 0; p < PER_LANE; ++p) y[first_output(thread) + p] = mlp_activate(sum[p] + bias[p]);
+        }
+    }
+};
+
+// The head, by one warp: lane l holds the weights of inputs (i·32 + l)·2 + {0, 1}.
+struct Head {
+    static constexpr int PAIRS = LAST / 64;
+    f32 weight[N_HEAD][2 * PAIRS];
+
+    // `packed` is [N_HEAD, LAST], then the biases [N_HEAD].
+    GB_DEVICE void load(const f32* packed, int lane) {
+#pragma unroll
+        for (int o = 0; o < N_HEAD; ++o) {
+#pragma unroll
+            for (int i = 0; i < PAIRS; ++i) {
+                float2 w = ((const float2*)packed)[o * (LAST / 2) + i * 32 + lane];
+                weight[o][2 * i] = w.x;
+                weight[o][2 * i + 1] = w.y;
+            }
+        }
+    }
+
+    // Q of every action, the same bits in every lane. With a dueling head output 0 is the value.
+    GB_DEVICE void apply(const f32* x, const f32* packed, f32* q, int lane) const {
+        f32 out[N_HEAD];
+#pragma unroll
+        for (int o = 0; o < N_HEAD; ++o) out[o] = 0.0f;
+#pragma unroll
+        for (int i = 0; i < PAIRS; ++i) {
+            float2 v = ((const float2*)x)[i * 32 + lane];
+#pragma unroll
+            for (int o = 0; o < N_HEAD; ++o) {
+                out[o] = fmaf(weight[o][2 * i], v.x, out[o]);
+                out[o] = fmaf(weight[o][2 * i + 1], v.y, out[o]);
+            }
+        }
+#pragma unroll
+        for (int reach = 16; reach > 0; reach /= 2) {
+#pragma unroll
+            for (int o = 0; o < N_HEAD; ++o) out[o] += __shfl_xor_sync(0xffffffffu, out[o], reach);
+        }
+#pragma unroll
+        for (int o = 0; o < N_HEAD; ++o) out[o] += packed[N_HEAD * LAST + o];
+#if DUELING
+        f32 total = 0.0f;
+#pragma unroll
+        for (int a = 0; a < N_ACTION; ++a) total += out[a + 1];
+        f32 centre = out[0] - total / (f32)N_ACTION;
+#pragma unroll
+        for (int a = 0; a < N_ACTION; ++a) q[a] = out[a + 1] + centre;
+#else
+#pragma unroll
+        for (int a = 0; a < N_ACTION; ++a) q[a] = out[a];
+#endif
+    }
+};
+
+// Index of the largest value; ties go to the lowest index, NaN never wins.
+GB_DEVICE int mlp_argmax(const f32* q) {
+    int best = 0;
+    f32 top = q[0];
+#pragma unroll
+    for (int a = 1; a < N_ACTION; ++a) {
+        if (q[a] > top || (top != top && q[a] == q[a])) {
+            best = a;
+            top = q[a];
+        }
+    }
+    return best;
+}

@@ -1,0 +1,207 @@
+//! Sources and launches of `rollout.cu` and `project.cu`. This file owns grid and block.
+
+use gigabar_gpu::header::{PRELUDE, REDUCE};
+use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape};
+
+use super::layout::{self, EnvAccount, EnvBar, EnvRules, EnvTrade, EnvWindow, RolloutPair};
+use super::mlp::MlpPlan;
+
+/// The account and one bar of its life, for kernels and for a host compiler.
+pub const ENV: (&str, &str) = ("env.cuh", include_str!("env.cuh"));
+const WINDOW: (&str, &str) = ("window.cuh", include_str!("window.cuh"));
+const MLP: (&str, &str) = ("mlp.cuh", include_str!("mlp.cuh"));
+const ROLLOUT: (&str, &str) = ("rollout.cu", include_str!("rollout.cu"));
+const PROJECT: (&str, &str) = ("project.cu", include_str!("project.cu"));
+const METRICS: (&str, &str) = ("metrics.cu", include_str!("metrics.cu"));
+
+/// Threads of a block where each runs one pair. Few, so that a few hundred pairs spread over all multiprocessors.
+const GIVEN_THREADS: usize = 32;
+const PROJECT_THREADS: usize = 256;
+/// `TILE_BARS`, `TILE_OUT` of `project.cu`.
+const PROJECT_TILE: (usize, usize) = (128, 64);
+/// Blocks of a grid's third dimension.
+const MAX_GRID_Z: usize = 65_535;
+
+/// Source of `rollout_given`; `path` writes cash, units and level too.
+pub fn given_source(path: bool) -> KernelSource {
+    let source = KernelSource::new("rollout.cu (given levels)").texts(&[PRELUDE, ENV, WINDOW, ROLLOUT]).exact();
+    layout::define(source).define("ROLLOUT_GREEDY", 0).define("WRITE_PATH", u32::from(path))
+}
+
+/// Source of `rollout_greedy`; `actions` writes every action.
+pub fn greedy_source(plan: &MlpPlan, actions: bool) -> KernelSource {
+    let source = KernelSource::new("rollout.cu (greedy)").texts(&[PRELUDE, ENV, WINDOW, MLP, ROLLOUT]).exact();
+    plan.define(layout::define(source)).define("ROLLOUT_GREEDY", 1).define("WRITE_ACTIONS", u32::from(actions))
+}
+
+/// Source of `project_features`.
+pub fn project_source(plan: &MlpPlan) -> KernelSource {
+    let source = KernelSource::new("project.cu").texts(&[PRELUDE, ENV, WINDOW, PROJECT]);
+    plan.define(layout::define(source)).define("N_FEATURE", plan.n_feature())
+}
+
+/// Source of `metrics_summarise`.
+pub fn metrics_source() -> KernelSource {
+    let source = KernelSource::new("metrics.cu").texts(&[PRELUDE, ENV, WINDOW, REDUCE, METRICS]).exact();
+    super::metrics::CONSTANTS.into_iter().fold(layout::define(source), |source, (name, bit)| source.define(name, format!("{bit}u")))
+}
+
+/// The market on the device: what every rollout reads.
+#[derive(Debug)]
+pub(crate) struct MarketBuffers {
+    /// `[n_rows]`
+    pub(crate) bars: Buffer<EnvBar>,
+    /// `[n_window]`
+    pub(crate) windows: Buffer<EnvWindow>,
+    /// `[n_rules]`
+    pub(crate) rules: Buffer<EnvRules>,
+    /// `[n_rows, n_feature]`
+    pub(crate) features: Buffer<f32>,
+    /// `[n_window]`
+    pub(crate) periods_per_year: Buffer<f64>,
+}
+
+/// Paths and states of the pairs. Columns are `[Σ n_bars]`.
+#[derive(Debug)]
+pub(crate) struct PathBuffers {
+    /// `[n_pair]`
+    pub(crate) pairs: Buffer<RolloutPair>,
+    /// `[n_pair]`
+    pub(crate) accounts: Buffer<EnvAccount>,
+    pub(crate) equity: Buffer<f64>,
+    pub(crate) returns: Buffer<f64>,
+    /// Empty unless asked for.
+    pub(crate) cash: Buffer<f64>,
+    pub(crate) units: Buffer<f64>,
+    pub(crate) level: Buffer<f64>,
+    pub(crate) actions: Buffer<u8>,
+}
+
+/// Runs `rollout_given`: levels `[Σ n_bars]`, trades `[n_pair, trade_capacity]`, decisions `t0..t0 + n_steps`.
+///
+/// # Errors
+/// [`GpuError::Launch`].
+#[allow(unsafe_code)]
+pub(crate) fn launch_given(
+    device: &Device,
+    kernel: &Kernel,
+    market: &MarketBuffers,
+    path: &PathBuffers,
+    levels: &Buffer<f64>,
+    trades: &Buffer<EnvTrade>,
+    steps: std::ops::Range<u32>,
+) -> Result<(), GpuError> {
+    let n_pair = path.pairs.len();
+    let launch = kernel
+        .launch()
+        .buffer(&market.bars)
+        .buffer(&market.windows)
+        .buffer(&market.rules)
+        .buffer(&path.pairs)
+        .buffer(levels)
+        .buffer(&path.accounts)
+        .buffer(&path.equity)
+        .buffer(&path.returns)
+        .buffer(&path.cash)
+        .buffer(&path.units)
+        .buffer(&path.level)
+        .buffer(trades)
+        .value((trades.len() / n_pair.max(1)) as u32)
+        .value(n_pair as u32)
+        .value(steps.start)
+        .value(steps.end - steps.start);
+    // SAFETY: the arguments are rollout_given's, in order; every pair's window and path lie inside the buffers, which
+    // the evaluator allocated from the same lengths.
+    unsafe { launch.run(device, LaunchShape::covering(n_pair, GIVEN_THREADS)) }
+}
+
+/// The networks of one evaluation on the device.
+#[derive(Debug)]
+pub(crate) struct PolicyBuffers {
+    /// `[n_policy, weight_floats]`
+    pub(crate) packed: Buffer<f32>,
+    /// `[n_policy, n_feature, H1]`
+    pub(crate) projection: Buffer<f32>,
+    /// `[n_policy, H1]`
+    pub(crate) projection_bias: Buffer<f32>,
+    /// `[n_policy, n_action]`
+    pub(crate) levels: Buffer<f64>,
+    /// `[n_pair, chunk, H1]`
+    pub(crate) projected: Buffer<f32>,
+}
+
+/// Runs `project_features` for the decisions `steps`, at most `chunk` of them.
+///
+/// # Errors
+/// [`GpuError::Launch`].
+#[allow(unsafe_code)]
+pub(crate) fn launch_project(
+    device: &Device,
+    kernel: &Kernel,
+    plan: &MlpPlan,
+    market: &MarketBuffers,
+    pairs: &Buffer<RolloutPair>,
+    policies: &PolicyBuffers,
+    chunk: u32,
+    steps: std::ops::Range<u32>,
+) -> Result<(), GpuError> {
+    let n_steps = steps.end - steps.start;
+    for first in (0..pairs.len()).step_by(MAX_GRID_Z) {
+        let launch = kernel
+            .launch()
+            .buffer(&market.features)
+            .buffer(&market.windows)
+            .buffer(pairs)
+            .buffer(&policies.projection)
+            .buffer(&policies.projection_bias)
+            .buffer(&policies.projected)
+            .value(chunk)
+            .value(steps.start)
+            .value(n_steps)
+            .value(first as u32);
+        let mut shape = LaunchShape::line((n_steps as usize).div_ceil(PROJECT_TILE.0), PROJECT_THREADS);
+        shape.grid[1] = (plan.first_width() / PROJECT_TILE.1) as u32;
+        shape.grid[2] = (pairs.len() - first).min(MAX_GRID_Z) as u32;
+        // SAFETY: the arguments are project_features'; rows beyond a window are guarded in the kernel, and `projected`
+        // holds n_pair · chunk · H1 floats.
+        unsafe { launch.run(device, shape)? };
+    }
+    Ok(())
+}
+
+/// Runs `rollout_greedy` for the decisions `steps`; `path.pairs` is `[n_block, slots]`.
+///
+/// # Errors
+/// [`GpuError::Launch`].
+#[allow(unsafe_code)]
+pub(crate) fn launch_greedy(
+    device: &Device,
+    kernel: &Kernel,
+    plan: &MlpPlan,
+    market: &MarketBuffers,
+    path: &PathBuffers,
+    policies: &PolicyBuffers,
+    chunk: u32,
+    steps: std::ops::Range<u32>,
+) -> Result<(), GpuError> {
+    let launch = kernel
+        .launch()
+        .buffer(&market.bars)
+        .buffer(&market.windows)
+        .buffer(&market.rules)
+        .buffer(&path.pairs)
+        .buffer(&policies.projected)
+        .buffer(&policies.packed)
+        .buffer(&policies.levels)
+        .buffer(&path.accounts)
+        .buffer(&path.equity)
+        .buffer(&path.returns)
+        .buffer(&path.actions)
+        .value(chunk)
+        .value(steps.start)
+        .value(steps.end - steps.start);
+    let shape = LaunchShape::line(path.pairs.len() / plan.slots, plan.threads()).shared(plan.shared_bytes);
+    // SAFETY: the arguments are rollout_greedy's; pairs fill whole blocks; the plan's shared size is the kernel's own
+    // (BLOCK_SHARED_BYTES is asserted at its compilation).
+    unsafe { launch.run(device, shape) }
+}

@@ -1,0 +1,109 @@
+//! Every kernel and every kind of specialisation compiles for every architecture, without a GPU; the resident kernel holds
+//! its weights without spilling. Where NVRTC is not installed the tests print a note: CI has it.
+
+use gigabar_backtest::gpu::rollout::{given_source, greedy_source, metrics_source, project_source};
+use gigabar_backtest::gpu::{MlpActivation, MlpPlan, MlpShape};
+use gigabar_gpu::{Arch, KernelSource, compile, nvrtc_version};
+
+const ARCHS: [Arch; 4] = [Arch(75), Arch(80), Arch(90), Arch(120)];
+/// Shared memory of a block on sm_90.
+const HOPPER_SHARED: usize = 232_448;
+/// Enough for every shape here: compiling needs no device to run on.
+const ANY_SHARED: usize = 1 << 20;
+
+fn has_nvrtc() -> bool {
+    let version = nvrtc_version();
+    if version.is_none() {
+        println!("skipped: no libnvrtc; pip install nvidia-cuda-nvrtc and set NVRTC_LIB_DIR");
+    }
+    version.is_some()
+}
+
+fn shape(hidden: &[usize], n_action: usize, activation: MlpActivation, dueling: bool) -> MlpShape {
+    MlpShape { n_feature: 48, hidden: hidden.to_vec(), n_action, activation, dueling }
+}
+
+fn compiles(source: &KernelSource, arch: Arch) -> String {
+    match compile(source, arch) {
+        Ok(compiled) => compiled.log,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// `Used N registers` and spilled bytes of ptxas's report.
+fn resources(log: &str) -> (u32, u32) {
+    let number_before = |word: &str| {
+        let end = log.find(word).unwrap_or_else(|| panic!("no `{word}` in {log}"));
+        log[..end].trim_end().rsplit(' ').next().unwrap().parse::<u32>().unwrap()
+    };
+    (number_before(" registers"), number_before(" bytes spill stores") + number_before(" bytes spill loads"))
+}
+
+#[test]
+fn fixed_kernels_compile_everywhere() {
+    if !has_nvrtc() {
+        return;
+    }
+    for arch in ARCHS {
+        for path in [false, true] {
+            compiles(&given_source(path), arch);
+        }
+        compiles(&metrics_source(), arch);
+    }
+}
+
+#[test]
+fn every_kind_of_network_compiles_everywhere() {
+    if !has_nvrtc() {
+        return;
+    }
+    let shapes = [
+        shape(&[256, 256], 5, MlpActivation::Relu, false),
+        shape(&[256, 256], 5, MlpActivation::Relu, true),
+        shape(&[100], 3, MlpActivation::Tanh, true),
+        shape(&[128, 64, 64], 9, MlpActivation::Silu, false),
+        shape(&[64, 512], 2, MlpActivation::Tanh, false),
+        shape(&[512], 5, MlpActivation::Silu, true),
+    ];
+    for (i, shape) in shapes.iter().enumerate() {
+        for slots in [1, 2] {
+            let plan = MlpPlan::new(shape, slots, ANY_SHARED, "any").unwrap();
+            // Every architecture for the first shape; the others take turns.
+            let archs: Vec<Arch> = if i == 0 { ARCHS.to_vec() } else { vec![ARCHS[(i + slots) % ARCHS.len()]] };
+            for arch in archs {
+                compiles(&greedy_source(&plan, slots == 1), arch);
+                compiles(&project_source(&plan), arch);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_resident_kernel_does_not_spill() {
+    if !has_nvrtc() {
+        return;
+    }
+    let shape = shape(&[256, 256], 5, MlpActivation::Relu, false);
+    for (slots, budget) in [(1, 224), (2, 200)] {
+        let plan = MlpPlan::new(&shape, slots, HOPPER_SHARED, "sm_90").unwrap();
+        let source = greedy_source(&plan, false).flag("--ptxas-options=-v");
+        let (registers, spilled) = resources(&compiles(&source, Arch(90)));
+        println!(
+            "2×256, {slots} slots: {registers} registers, {spilled} B spilled, {} B of shared memory",
+            plan.shared_bytes
+        );
+        assert!(registers <= budget, "{registers} registers");
+        assert_eq!(spilled, 0, "spilled bytes");
+    }
+}
+
+#[test]
+fn a_network_too_large_is_refused_with_the_numbers() {
+    let error = MlpPlan::new(&shape(&[512, 512], 5, MlpActivation::Relu, false), 1, HOPPER_SHARED, "H200").unwrap_err();
+    let message = error.to_string();
+    assert!(message.starts_with("network 48+8→512→512→5 needs "), "{message}");
+    assert!(message.ends_with("of shared memory beside its registers, H200 has 232448 B"), "{message}");
+    assert!(error.hint().is_some());
+    let error = MlpPlan::new(&shape(&[], 5, MlpActivation::Relu, false), 1, HOPPER_SHARED, "H200").unwrap_err();
+    assert_eq!(error.to_string(), "network 48+8→5: 1 to 3 hidden layers run on the device");
+}
