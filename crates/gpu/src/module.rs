@@ -29,12 +29,13 @@ pub struct KernelSource {
     name: &'static str,
     texts: Vec<(&'static str, &'static str)>,
     flags: Vec<String>,
+    arch_specific: bool,
 }
 
 impl KernelSource {
     /// An empty source; `name` is for messages.
     pub fn new(name: &'static str) -> Self {
-        Self { name, texts: Vec::new(), flags: vec!["--std=c++17".into()] }
+        Self { name, texts: Vec::new(), flags: vec!["--std=c++17".into()], arch_specific: false }
     }
 
     /// Appends a text; `file` is the name errors show.
@@ -62,6 +63,12 @@ impl KernelSource {
     #[must_use]
     pub fn exact(self) -> Self {
         self.flag("--fmad=false")
+    }
+
+    /// Uses instructions of exactly the architecture it is compiled for (`sm_90a`): `setmaxnreg` and its like.
+    #[must_use]
+    pub fn arch_specific(self) -> Self {
+        Self { arch_specific: true, ..self }
     }
 
     /// A constant: `-Dname=value`.
@@ -164,7 +171,7 @@ pub fn compile(source: &KernelSource, arch: Arch) -> Result<Compiled, GpuError> 
     let known = supported();
     let native = known.contains(&arch.0);
     let target = if native {
-        format!("--gpu-architecture=sm_{}", arch.0)
+        format!("--gpu-architecture=sm_{}{}", arch.0, if source.arch_specific { "a" } else { "" })
     } else {
         let below = known.iter().copied().filter(|&a| a <= arch.0).max().unwrap_or(arch.0);
         format!("--gpu-architecture=compute_{below}")
@@ -210,7 +217,7 @@ impl Device {
     }
 
     fn module(&self, source: &KernelSource) -> Result<Arc<CudaModule>, GpuError> {
-        let key = format!("{}\n{}", source.flags.join(" "), source.joined());
+        let key = format!("{} {}\n{}", source.arch_specific, source.flags.join(" "), source.joined());
         let mut modules = self.shared.modules.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(module) = modules.get(&key) {
             return Ok(module.clone());

@@ -11,9 +11,7 @@ use super::error::EvaluateError;
 use super::layout::{EnvBar, EnvRules, EnvTrade, EnvWindow, RolloutPair};
 use super::metrics::{WindowSummary, launch_summarise};
 use super::mlp::{MlpPlan, MlpPolicy};
-use super::rollout::{
-    MarketBuffers, given_source, launch_given, launch_greedy, launch_project, metrics_source,
-};
+use super::rollout::{MarketBuffers, given_source, launch_given, launch_greedy, launch_project, metrics_source};
 use crate::cpu::engine::{Market, Rules};
 use crate::path::Path;
 use workspace::{Greedy, paths_of};
@@ -164,7 +162,7 @@ impl GpuBacktestEvaluator {
         }
         let facts = self.device.facts();
         let slots = if policies.len() * self.windows.len() > facts.n_sm { 2 } else { 1 };
-        MlpPlan::new(shape, slots, facts.shared_bytes_per_block, &facts.name)
+        MlpPlan::new(shape, slots, facts.arch, facts.shared_bytes_per_block, &facts.name)
     }
 
     /// The path of policy `k` over window `w` of the last evaluation, read back whole.

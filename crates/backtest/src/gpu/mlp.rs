@@ -1,16 +1,22 @@
 //! [`MlpPolicy`]: a network the resident kernel can run, and [`MlpPlan`]: where on a multiprocessor its weights live.
 //! Device twin of the packing: `mlp.cuh`.
 
-use gigabar_gpu::KernelSource;
+use gigabar_gpu::{Arch, KernelSource};
 
 use super::error::EvaluateError;
-use super::layout::EnvAccount;
+use super::layout::{EnvAccount, EnvBar, EnvRules};
 use crate::cpu::observation::N_PORTFOLIO;
 
 /// Threads that compute a layer; `COMPUTE_THREADS` of `mlp.cuh`.
 pub(crate) const COMPUTE_THREADS: usize = 256;
-/// Weights a thread holds in registers, by slots; what the compiler fits without spilling (`tests/it/nvrtc.rs` holds it to that).
-const HELD_WEIGHTS: [usize; 2] = [160, 128];
+/// Threads of a block: two compute warpgroups and one of account warps.
+const BLOCK_THREADS: usize = COMPUTE_THREADS + 128;
+/// Registers of a compute and of an account thread where `setmaxnreg` moves them between warpgroups: per scheduler
+/// 2·192 + 120 = 3·168, what a block of three warpgroups is launched with.
+const MOVED_REGISTERS: (usize, usize) = (192, 120);
+/// Weights a compute thread holds in registers with and without moved ones; what the compiler fits without spilling
+/// (`tests/it/nvrtc.rs` holds it to that).
+const HELD_WEIGHTS: (usize, usize) = (144, 112);
 /// Widths are padded to one of these.
 const WIDTHS: [usize; 4] = [64, 128, 256, 512];
 const MAX_ACTIONS: usize = 32;
@@ -104,6 +110,8 @@ pub struct MlpPlan {
     pub widths: Vec<usize>,
     /// Inputs of each dense layer's lane tile that registers hold. `[n_hidden − 1]`
     held: Vec<usize>,
+    /// Whether registers move between warpgroups (`setmaxnreg`).
+    pub moves_registers: bool,
     /// Floats of a policy's packed weights.
     pub(crate) weight_floats: usize,
     /// Dynamic shared memory of a block, bytes.
@@ -115,7 +123,13 @@ impl MlpPlan {
     ///
     /// # Errors
     /// [`EvaluateError::Shape`] for a network no kernel is made for, [`EvaluateError::TooLarge`] when it does not fit.
-    pub fn new(shape: &MlpShape, slots: usize, available_bytes: usize, device: &str) -> Result<Self, EvaluateError> {
+    pub fn new(
+        shape: &MlpShape,
+        slots: usize,
+        arch: Arch,
+        available_bytes: usize,
+        device: &str,
+    ) -> Result<Self, EvaluateError> {
         let refuse = |message: String| EvaluateError::Shape { shape: shape.describe(), message };
         if !(1..=3).contains(&shape.hidden.len()) {
             return Err(refuse("1 to 3 hidden layers run on the device".into()));
@@ -126,7 +140,8 @@ impl MlpPlan {
         let padded = |&width: &usize| WIDTHS.into_iter().find(|&p| p >= width && width > 0);
         let widths: Option<Vec<usize>> = shape.hidden.iter().map(padded).collect();
         let widths = widths.ok_or_else(|| refuse("layers of 1 to 512 units run on the device".into()))?;
-        let mut budget = HELD_WEIGHTS[slots - 1];
+        let moves_registers = arch == Arch(90);
+        let mut budget = if moves_registers { HELD_WEIGHTS.0 } else { HELD_WEIGHTS.1 };
         let mut held = Vec::new();
         let mut spilled_bytes = 0;
         for pair in widths.windows(2) {
@@ -136,8 +151,15 @@ impl MlpPlan {
             held.push(kept);
             spilled_bytes += (inputs - kept) * outputs * COMPUTE_THREADS * size_of::<f32>();
         }
-        let mut plan =
-            Self { shape: shape.clone(), slots, widths, held, weight_floats: 0, shared_bytes: spilled_bytes };
+        let mut plan = Self {
+            shape: shape.clone(),
+            slots,
+            widths,
+            held,
+            moves_registers,
+            weight_floats: 0,
+            shared_bytes: spilled_bytes,
+        };
         plan.shared_bytes += plan.block_shared_bytes();
         plan.weight_floats = plan.count_floats();
         if plan.shared_bytes > available_bytes {
@@ -149,7 +171,7 @@ impl MlpPlan {
 
     /// Threads of a block.
     pub fn threads(&self) -> usize {
-        COMPUTE_THREADS + 32 * self.slots
+        BLOCK_THREADS
     }
 
     /// Padded width of the first hidden layer: the row length of the projected features.
@@ -180,7 +202,10 @@ impl MlpPlan {
     /// `sizeof(BlockShared)` of `rollout.cu`.
     fn block_shared_bytes(&self) -> usize {
         let observed = 2 * self.shape.n_action * N_PORTFOLIO * 4;
-        let slot = (observed + self.last_width() * 4 + size_of::<EnvAccount>() + 4).next_multiple_of(16);
+        let lives = 2 * self.shape.n_action * size_of::<EnvAccount>();
+        let rules = size_of::<EnvRules>() + 4;
+        let slot = observed + self.last_width() * 4 + lives + 2 * size_of::<EnvBar>() + rules;
+        let slot = slot.next_multiple_of(16);
         let hidden = 2 * self.widest() * 4;
         let head = self.n_head() * (self.last_width() + 1) * 4;
         (self.slots * slot + hidden + head).next_multiple_of(16)
@@ -216,6 +241,9 @@ impl MlpPlan {
             .define("N_HEAD", self.n_head())
             .define("DUELING", u32::from(self.shape.dueling))
             .define("SLOTS", self.slots)
+            .define("SET_REGISTERS", u32::from(self.moves_registers))
+            .define("COMPUTE_REGISTERS", MOVED_REGISTERS.0)
+            .define("ACCOUNT_REGISTERS", MOVED_REGISTERS.1)
             .define("HEAD_FLOATS", self.head_floats())
             .define("WEIGHT_FLOATS", self.weight_floats)
             .define("BLOCK_SHARED_BYTES", self.block_shared_bytes())
@@ -223,7 +251,8 @@ impl MlpPlan {
 
     /// The weights of the projection: `[n_feature, H1]` and biases `[H1]`, padded with zeros.
     pub(crate) fn pack_projection(&self, policy: &MlpPolicy, weight: &mut Vec<f32>, bias: &mut Vec<f32>) {
-        let (n_feature, n_input, width) = (self.shape.n_feature, self.shape.n_feature + N_PORTFOLIO, self.shape.hidden[0]);
+        let (n_feature, n_input, width) =
+            (self.shape.n_feature, self.shape.n_feature + N_PORTFOLIO, self.shape.hidden[0]);
         let first = &policy.weights[0];
         for f in 0..n_feature {
             weight.extend((0..self.first_width()).map(|j| if j < width { first[j * n_input + f] } else { 0.0 }));
@@ -238,7 +267,8 @@ impl MlpPlan {
         let n_feature = self.shape.n_feature;
         let n_input = n_feature + N_PORTFOLIO;
         for j in 0..self.first_width() {
-            let row = (j < self.shape.hidden[0]).then(|| &policy.weights[0][j * n_input + n_feature..(j + 1) * n_input]);
+            let row =
+                (j < self.shape.hidden[0]).then(|| &policy.weights[0][j * n_input + n_feature..(j + 1) * n_input]);
             out.extend_from_slice(row.unwrap_or(&[0.0; N_PORTFOLIO]));
         }
         for layer in 1..self.widths.len() {

@@ -65,8 +65,8 @@ extern "C" __global__ void rollout_given(const EnvBar* __restrict__ bars, const 
 
 #else
 
-#define ACCOUNT_THREADS (32 * SLOTS)
-#define BLOCK_THREADS (COMPUTE_THREADS + ACCOUNT_THREADS)
+// Three warpgroups: two compute, the warps of the third keep an account each (those beyond SLOTS leave at once).
+#define BLOCK_THREADS (COMPUTE_THREADS + 128)
 #define H1_PER_THREAD ((H1 + COMPUTE_THREADS - 1) / COMPUTE_THREADS)
 // One compute group and one warp per slot meet at these.
 #define BARRIER_COMPUTE 1
@@ -83,7 +83,10 @@ struct SlotShared {
     // What the account would look like after each action, for the step to come and the one before. [2, N_ACTION, 8]
     alignas(16) f32 observed[2][N_ACTION][N_PORTFOLIO];
     alignas(16) f32 last[LAST];  // output of the last hidden layer
-    EnvAccount account;
+    // The account after each action, for the step to come and the one before.
+    EnvAccount lives[2][N_ACTION];
+    EnvBar bars[2];  // bar t lies at t & 1
+    EnvRules rules;
     i32 action;
 };
 
@@ -126,7 +129,9 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
     f32* weights_shared3 = weights_shared + Layer2::SHARED_FLOATS;
     layer3.load(rest, weights_shared3, thread);
 #endif
+    const f32* row = projected + thread;
     for (u32 step = 0; step < n_loop; ++step) {
+        row += H1;
 #pragma unroll
         for (int s = 0; s < SLOTS; ++s) {
             if (step >= steps[s]) continue;
@@ -136,7 +141,7 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
             for (int m = 0; m < H1_PER_THREAD; ++m) {
                 int j = m * COMPUTE_THREADS + thread;
                 sum[m] = ahead[s][m];
-                if (j < H1 && step + 1 < steps[s]) ahead[s][m] = projected[((i64)s * chunk + step + 1) * H1 + j];
+                if (j < H1 && step + 1 < steps[s]) ahead[s][m] = row[(i64)s * chunk * H1 + m * COMPUTE_THREADS];
             }
             named_sync(BARRIER_OBSERVED(s), MEET);
             const float4* observed = (const float4*)slot.observed[step & 1][slot.action];
@@ -175,79 +180,97 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
     }
 }
 
-// The account of one pair, by one warp. While the network runs, lane a already lives through the next bar with action a,
-// so that money is off the critical path: once the action is known, its lane's account and observation are taken over.
-GB_DEVICE void account_warp(BlockShared& shared, int s, const EnvBar* __restrict__ bars, const EnvWindow& window,
-                            const EnvRules& rules, const RolloutPair& pair, const f64* __restrict__ levels,
-                            EnvAccount* saved, f64* equity, f64* returns, u8* actions, u32 t0, u32 steps, int lane) {
-    if (steps == 0) return;
-    SlotShared& slot = shared.slot[s];
-    const EnvBar* row = bars + window.row;
-    u32 last_bar = window.n_bars - 1;
-    int own = lane < N_ACTION ? lane : N_ACTION - 1;
-    f64 level = levels[(i64)pair.policy * N_ACTION + own];
-    EnvBar now = row[t0];
-    EnvBar next = row[t0 + 1];
-    EnvBar after = row[t0 + 2 < last_bar ? t0 + 2 : last_bar];
-    EnvAccount account;
-    if (t0 == 0) {
-        env_new(account, rules);
-        if (lane == 0) equity[pair.path] = account.equity;
-    } else {
-        account = *saved;
-    }
+// Moves registers from the account warps to the compute warps, which hold weights in them.
+template <int REGISTERS>
+GB_DEVICE void take_registers() {
+#if SET_REGISTERS
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+#endif
+}
+
+template <int REGISTERS>
+GB_DEVICE void give_registers() {
+#if SET_REGISTERS
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+#endif
+}
+
+GB_DEVICE void show(SlotShared& slot, u32 parity, int lane, const EnvAccount& account, const EnvBar& now) {
     f32 observed[N_PORTFOLIO];
     env_observation(account, now, observed);
     if (lane < N_ACTION) {
-        float4* out = (float4*)slot.observed[0][lane];
+        float4* out = (float4*)slot.observed[parity][lane];
         out[0] = make_float4(observed[0], observed[1], observed[2], observed[3]);
         out[1] = make_float4(observed[4], observed[5], observed[6], observed[7]);
+        slot.lives[parity][lane] = account;
     }
-    if (lane == 0) slot.action = 0;
+}
+
+// The account of one pair, by one warp. While the network runs, lane a already lives through the next bar with action a,
+// so that money is off the critical path: once the action is known, its lane's account and observation are taken over.
+GB_DEVICE void account_warp(SlotShared& slot, int s, const f32* head_packed, const EnvBar* __restrict__ bars,
+                            const EnvWindow& window, const RolloutPair& pair, const f64* __restrict__ levels,
+                            EnvAccount* saved, f64* equity, f64* returns, u8* actions, u32 t0, u32 steps, int lane) {
+    // Lanes 0 to 5 carry one column each from global to shared memory, a bar ahead.
+    const f64* column = (const f64*)(bars + window.row) + lane % 6;
+    u32 last_bar = window.n_bars - 1;
+    f64 level = levels[(i64)pair.policy * N_ACTION + (lane < N_ACTION ? lane : N_ACTION - 1)];
+    if (lane < 6) {
+        ((f64*)&slot.bars[t0 & 1])[lane] = column[(i64)t0 * 6];
+        ((f64*)&slot.bars[(t0 + 1) & 1])[lane] = column[(i64)(t0 + 1) * 6];
+    }
+    f64 ahead = column[(i64)(t0 + 2 < last_bar ? t0 + 2 : last_bar) * 6];
+    __syncwarp();
+    {
+        EnvAccount account;
+        if (t0 == 0) {
+            env_new(account, slot.rules);
+            if (lane == 0) equity[pair.path] = account.equity;
+        } else {
+            account = *saved;
+        }
+        show(slot, 0, lane, account, slot.bars[t0 & 1]);
+    }
+    int action = 0;
+    if (lane == 0) slot.action = action;
     __syncwarp();
     named_arrive(BARRIER_OBSERVED(s), MEET);
     NoTrades sink;
     for (u32 step = 0; step < steps; ++step) {
         u32 t = t0 + step;
-        EnvAccount mine = account;
-        env_step(rules, mine, now, next, window.first_bar + t, level, t + 1 == last_bar, sink);
-        env_observation(mine, next, observed);
-        __syncwarp();
-        if (lane < N_ACTION) {
-            float4* out = (float4*)slot.observed[(step + 1) & 1][lane];
-            out[0] = make_float4(observed[0], observed[1], observed[2], observed[3]);
-            out[1] = make_float4(observed[4], observed[5], observed[6], observed[7]);
+        u32 parity = (step + 1) & 1;
+        {
+            EnvAccount account = slot.lives[parity ^ 1][action];
+            const EnvBar& next = slot.bars[(t + 1) & 1];
+            env_step(slot.rules, account, slot.bars[t & 1], next, window.first_bar + t, level, t + 1 == last_bar, sink);
+            __syncwarp();
+            show(slot, parity, lane, account, next);
         }
+        // Bar t is done with: bar t + 2 takes its place.
+        __syncwarp();
+        if (lane < 6) ((f64*)&slot.bars[t & 1])[lane] = ahead;
+        ahead = column[(i64)(t + 3 < last_bar ? t + 3 : last_bar) * 6];
         Head head;
-        head.load(shared.head, lane);
+        head.load(head_packed, lane);
         named_sync(BARRIER_FORWARDED(s), MEET);
         f32 q[N_ACTION];
-        head.apply(slot.last, shared.head, q, lane);
-        int action = mlp_argmax(q);
-        if (step + 1 < steps) {
-            if (lane == 0) slot.action = action;
-            __syncwarp();
-            named_arrive(BARRIER_OBSERVED(s), MEET);
-        }
-        if (lane == action) slot.account = mine;
+        head.apply(slot.last, head_packed, q, lane);
+        action = mlp_argmax(q);
+        if (lane == 0) slot.action = action;
         __syncwarp();
-        account = slot.account;
+        if (step + 1 < steps) named_arrive(BARRIER_OBSERVED(s), MEET);
         if (lane == 0) {
-            returns[pair.path + t] = account.last_return;
-            equity[pair.path + t + 1] = account.equity;
+            returns[pair.path + t] = slot.lives[parity][action].last_return;
+            equity[pair.path + t + 1] = slot.lives[parity][action].equity;
 #if WRITE_ACTIONS
             actions[pair.path + t] = (u8)action;
 #endif
         }
-        now = next;
-        next = after;
-        after = row[t + 3 < last_bar ? t + 3 : last_bar];
-        __syncwarp();
     }
-    if (lane == 0) *saved = account;
+    if (lane == 0) *saved = slot.lives[steps & 1][action];
 }
 
-// Block: 8 compute warps, then one account warp per slot. pairs [n_block, SLOTS]; projected [n_block, SLOTS, chunk, H1];
+// Block: 8 compute warps, then 4 account warps, of which SLOTS have work. pairs [n_block, SLOTS]; projected [n_block, SLOTS, chunk, H1];
 // packed [n_policy, WEIGHT_FLOATS]; levels [n_policy, N_ACTION]; dynamic shared memory: BlockShared, then the weights
 // that registers do not hold.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
@@ -274,16 +297,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     }
     __syncthreads();
     if (thread < COMPUTE_THREADS) {
+        take_registers<COMPUTE_REGISTERS>();
         const f32* first = projected + (i64)blockIdx.x * SLOTS * chunk * H1;
         compute_group(shared, weights_shared, weights, first, steps, n_loop, chunk, thread);
     } else {
+        give_registers<ACCOUNT_REGISTERS>();
         int s = (thread - COMPUTE_THREADS) / 32;
+        if (s >= SLOTS) return;
         RolloutPair pair = own[s];
         if (pair.policy == NO_PAIR) return;
         EnvWindow window = windows[pair.window];
-        EnvRules r = rules[window.rules];
-        account_warp(shared, s, bars, window, r, pair, levels, accounts + (i64)blockIdx.x * SLOTS + s, equity, returns,
-                     actions, t0, steps_from(window.n_bars, t0, n_steps), thread % 32);
+        u32 n = steps_from(window.n_bars, t0, n_steps);
+        if (n == 0) return;
+        // One word per lane: a struct of 168 bytes.
+        const u32* from = (const u32*)&rules[window.rules];
+        for (u32 i = thread % 32; i < sizeof(EnvRules) / 4; i += 32) ((u32*)&shared.slot[s].rules)[i] = from[i];
+        account_warp(shared.slot[s], s, shared.head, bars, window, pair, levels,
+                     accounts + (i64)blockIdx.x * SLOTS + s, equity, returns, actions, t0, n, thread % 32);
     }
 }
 

@@ -31,6 +31,7 @@ pub fn given_source(path: bool) -> KernelSource {
 /// Source of `rollout_greedy`; `actions` writes every action.
 pub fn greedy_source(plan: &MlpPlan, actions: bool) -> KernelSource {
     let source = KernelSource::new("rollout.cu (greedy)").texts(&[PRELUDE, ENV, WINDOW, MLP, ROLLOUT]).exact();
+    let source = if plan.moves_registers { source.arch_specific() } else { source };
     plan.define(layout::define(source)).define("ROLLOUT_GREEDY", 1).define("WRITE_ACTIONS", u32::from(actions))
 }
 
@@ -43,7 +44,9 @@ pub fn project_source(plan: &MlpPlan) -> KernelSource {
 /// Source of `metrics_summarise`.
 pub fn metrics_source() -> KernelSource {
     let source = KernelSource::new("metrics.cu").texts(&[PRELUDE, ENV, WINDOW, REDUCE, METRICS]).exact();
-    super::metrics::CONSTANTS.into_iter().fold(layout::define(source), |source, (name, bit)| source.define(name, format!("{bit}u")))
+    super::metrics::CONSTANTS
+        .into_iter()
+        .fold(layout::define(source), |source, (name, bit)| source.define(name, format!("{bit}u")))
 }
 
 /// The market on the device: what every rollout reads.
