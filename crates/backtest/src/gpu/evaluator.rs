@@ -47,8 +47,12 @@ pub struct GpuBacktestEvaluator {
     windows: Vec<EnvWindow>,
     market: MarketBuffers,
     n_feature: usize,
+    projected_bytes: usize,
     greedy: Option<Greedy>,
 }
+
+/// Projected features of one launch take at most this much memory; beyond it a window runs in several launches.
+const PROJECTED_BYTES: usize = 2 << 30;
 
 impl GpuBacktestEvaluator {
     /// Copies the windows to the device. Lengths may differ; all have the same number of features.
@@ -85,12 +89,18 @@ impl GpuBacktestEvaluator {
             features: device.upload("features", &features)?,
             periods_per_year: device.upload("periods_per_year", &periods)?,
         };
-        Ok(Self { device: device.clone(), windows, market, n_feature, greedy: None })
+        Ok(Self { device: device.clone(), windows, market, n_feature, projected_bytes: PROJECTED_BYTES, greedy: None })
     }
 
     /// Windows uploaded.
     pub fn n_windows(&self) -> usize {
         self.windows.len()
+    }
+
+    /// Bounds the memory of projected features (2 GiB at first): less memory, more launches, the same bits.
+    pub fn limit_projection(&mut self, bytes: usize) {
+        self.projected_bytes = bytes;
+        self.greedy = None;
     }
 
     /// Copies, waits and launches of the device so far.
@@ -128,7 +138,7 @@ impl GpuBacktestEvaluator {
         let plan = self.plan(policies)?;
         let mut greedy = match self.greedy.take() {
             Some(kept) if kept.fits(&plan, policies.len(), actions) => kept,
-            _ => Greedy::new(&self.device, plan, &self.windows, policies.len(), actions)?,
+            _ => Greedy::new(&self.device, plan, &self.windows, policies.len(), actions, self.projected_bytes)?,
         };
         greedy.upload(policies)?;
         let device = &self.device;

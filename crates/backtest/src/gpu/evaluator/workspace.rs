@@ -11,9 +11,6 @@ use crate::path::Path;
 
 use super::DevicePath;
 
-/// Projected features of one launch take at most this much memory; beyond it a window runs in several launches.
-const PROJECTED_BYTES: usize = 2 << 30;
-
 /// Everything a greedy evaluation of K policies of one shape over all windows needs.
 #[derive(Debug)]
 pub(super) struct Greedy {
@@ -41,11 +38,12 @@ impl Greedy {
         windows: &[EnvWindow],
         n_policy: usize,
         with_actions: bool,
+        projected_bytes: usize,
     ) -> Result<Self, EvaluateError> {
         let (pairs, slot_of, n_path) = arrange(windows, n_policy, plan.slots);
         let n_steps = windows.iter().map(|window| window.n_bars as usize - 1).max().unwrap_or(0);
         let row_bytes = pairs.len() * plan.first_width() * size_of::<f32>();
-        let budget = PROJECTED_BYTES.min(device.free_bytes()? / 2);
+        let budget = projected_bytes.min(device.free_bytes()? / 2);
         let chunk = (budget / row_bytes).clamp(1, n_steps.max(1));
         let n_feature = plan.n_feature();
         let width = plan.first_width();

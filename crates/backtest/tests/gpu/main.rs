@@ -1,0 +1,9 @@
+//! Tests that need a CUDA device: `cargo test -p gigabar-backtest --test gpu -- --ignored --test-threads=1`.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod given;
+mod greedy;
+#[path = "../it/random_case.rs"]
+#[allow(dead_code)]
+mod random_case;
+mod support;
