@@ -86,6 +86,11 @@ impl KernelSource {
     pub fn name(&self) -> &'static str {
         self.name
     }
+
+    /// Flags and constants, without the architecture.
+    pub fn flags(&self) -> &[String] {
+        &self.flags
+    }
 }
 
 /// Machine code of one specialisation, and the compiler's log.

@@ -15,6 +15,8 @@ GB_DEVICE f32 mlp_activate(f32 x) {
 #endif
 }
 
+// A host build brings its own: tests/it/kernel_host.cpp runs these kernels without a GPU.
+#if defined(__CUDACC__)
 GB_DEVICE void named_sync(int barrier, int n_threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(n_threads) : "memory");
 }
@@ -22,6 +24,7 @@ GB_DEVICE void named_sync(int barrier, int n_threads) {
 GB_DEVICE void named_arrive(int barrier, int n_threads) {
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(n_threads) : "memory");
 }
+#endif
 
 // y = activation(W·x + b), W [OUT, IN]. Each warp owns OUT/8 outputs, as two half-warps of RO = OUT/16 outputs each; the 16
 // lanes of a half-warp split the inputs: input k = (c·16 + lane)·4 + e is the lane's number i = 4c + e of RI = IN/16. A

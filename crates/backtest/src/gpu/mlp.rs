@@ -113,7 +113,7 @@ pub struct MlpPlan {
     /// Whether registers move between warpgroups (`setmaxnreg`).
     pub moves_registers: bool,
     /// Floats of a policy's packed weights.
-    pub(crate) weight_floats: usize,
+    pub weight_floats: usize,
     /// Dynamic shared memory of a block, bytes.
     pub shared_bytes: usize,
 }
@@ -250,7 +250,7 @@ impl MlpPlan {
     }
 
     /// The weights of the projection: `[n_feature, H1]` and biases `[H1]`, padded with zeros.
-    pub(crate) fn pack_projection(&self, policy: &MlpPolicy, weight: &mut Vec<f32>, bias: &mut Vec<f32>) {
+    pub fn pack_projection(&self, policy: &MlpPolicy, weight: &mut Vec<f32>, bias: &mut Vec<f32>) {
         let (n_feature, n_input, width) =
             (self.shape.n_feature, self.shape.n_feature + N_PORTFOLIO, self.shape.hidden[0]);
         let first = &policy.weights[0];
@@ -262,7 +262,7 @@ impl MlpPlan {
 
     /// A policy's weights in the order the resident kernel reads them: portfolio part of layer 1 `[H1, 8]`, every dense
     /// layer `[RI, RO/4, thread]` float4 and its biases, head `[n_head, LAST]` and its biases.
-    pub(crate) fn pack(&self, policy: &MlpPolicy, out: &mut Vec<f32>) {
+    pub fn pack(&self, policy: &MlpPolicy, out: &mut Vec<f32>) {
         let start = out.len();
         let n_feature = self.shape.n_feature;
         let n_input = n_feature + N_PORTFOLIO;

@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(256)
                      const f32* __restrict__ bias, f32* __restrict__ projected, u32 chunk, u32 t0, u32 n_steps,
                      u32 first_pair) {
     __shared__ f32 a[TILE_K][TILE_BARS + 4];
-    __shared__ alignas(16) f32 b[TILE_K][TILE_OUT];
+    alignas(16) __shared__ f32 b[TILE_K][TILE_OUT];
     u32 index = first_pair + blockIdx.z;
     RolloutPair pair = pairs[index];
     if (pair.policy == NO_PAIR) return;

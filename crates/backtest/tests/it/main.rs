@@ -5,9 +5,13 @@ mod backtesting_py;
 mod engine_reference;
 mod env_lockstep;
 mod identities;
+mod kernel_host;
 mod metric_golden;
 mod metric_identities;
 mod metric_oracles;
 mod nvrtc;
 mod random_case;
 mod signals;
+#[path = "../gpu/support.rs"]
+#[allow(dead_code)]
+mod support;

@@ -1,0 +1,138 @@
+// CUDA's execution model on one host thread, for tests: every thread of a block is a fiber that runs until it must wait.
+// Barriers count as the hardware's do; a round in which no fiber gets on is a deadlock and ends the block with an error.
+#include <ucontext.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#define __global__
+#define __shared__ static
+#define __restrict__
+#define __launch_bounds__(...)
+
+struct HostDim {
+    unsigned x, y, z;
+};
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+inline float4 make_float4(float x, float y, float z, float w) { return float4{x, y, z, w}; }
+inline double __longlong_as_double(long long bits) {
+    double value;
+    std::memcpy(&value, &bits, 8);
+    return value;
+}
+
+struct HostBarrier {
+    int waiting = 0;
+    unsigned generation = 0;
+};
+
+struct HostFiber {
+    ucontext_t context;
+    HostDim thread;
+    bool done = false;
+};
+
+static const int MAX_THREADS = 1024;
+static const size_t STACK_BYTES = 256 * 1024;
+static HostFiber host_fibers[MAX_THREADS];
+static ucontext_t host_scheduler;
+static int host_current = 0;
+static int host_n_threads = 0;
+static unsigned long host_progress = 0;
+static HostBarrier host_named[16];
+static HostBarrier host_warp[MAX_THREADS / 32];
+static float host_exchange[MAX_THREADS];
+static HostDim blockIdx, blockDim;
+static void (*host_kernel)();
+alignas(16) static float4 dynamic_shared[1 << 16];
+
+#define threadIdx (host_fibers[host_current].thread)
+
+inline void host_yield() { swapcontext(&host_fibers[host_current].context, &host_scheduler); }
+
+inline void host_meet(HostBarrier& barrier, int expected, bool wait) {
+    unsigned generation = barrier.generation;
+    host_progress += 1;
+    if (++barrier.waiting == expected) {
+        barrier.waiting = 0;
+        barrier.generation += 1;
+    } else if (wait) {
+        while (barrier.generation == generation) host_yield();
+    }
+}
+
+inline void named_sync(int barrier, int n_threads) { host_meet(host_named[barrier], n_threads, true); }
+inline void named_arrive(int barrier, int n_threads) { host_meet(host_named[barrier], n_threads, false); }
+inline void __syncthreads() { host_meet(host_named[0], host_n_threads, true); }
+inline void __syncwarp() { host_meet(host_warp[host_current / 32], 32, true); }
+inline float __shfl_xor_sync(unsigned, float value, int reach) {
+    int own = host_current;
+    host_exchange[own] = value;
+    __syncwarp();
+    float other = host_exchange[own ^ reach];
+    __syncwarp();
+    return other;
+}
+
+inline void host_enter() {
+    host_kernel();
+    host_fibers[host_current].done = true;
+    host_progress += 1;
+    host_yield();
+}
+
+// Runs one block; false on a deadlock.
+inline bool host_run_block(int n_threads) {
+    static char* stacks = (char*)std::malloc(MAX_THREADS * STACK_BYTES);
+    for (auto& barrier : host_named) barrier = HostBarrier{};
+    for (auto& barrier : host_warp) barrier = HostBarrier{};
+    std::memset((void*)dynamic_shared, 0xff, sizeof(dynamic_shared));  // NaN: reading what nobody wrote shows
+    host_n_threads = n_threads;
+    for (int i = 0; i < n_threads; ++i) {
+        HostFiber& fiber = host_fibers[i];
+        fiber.done = false;
+        fiber.thread = HostDim{(unsigned)i, 0, 0};
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = stacks + i * STACK_BYTES;
+        fiber.context.uc_stack.ss_size = STACK_BYTES;
+        fiber.context.uc_link = nullptr;
+        makecontext(&fiber.context, host_enter, 0);
+    }
+    for (int left = n_threads; left > 0;) {
+        unsigned long before = host_progress;
+        left = 0;
+        for (int i = 0; i < n_threads; ++i) {
+            if (host_fibers[i].done) continue;
+            host_current = i;
+            swapcontext(&host_scheduler, &host_fibers[i].context);
+            left += host_fibers[i].done ? 0 : 1;
+        }
+        if (left > 0 && host_progress == before) return false;
+    }
+    return true;
+}
+
+// Runs `kernel` over a grid; returns the number of deadlocked blocks.
+template <typename Kernel>
+int host_launch(unsigned gx, unsigned gy, unsigned gz, unsigned n_threads, Kernel kernel) {
+    static Kernel* call;
+    call = &kernel;
+    host_kernel = [] { (*call)(); };
+    blockDim = HostDim{n_threads, 1, 1};
+    int deadlocks = 0;
+    for (unsigned z = 0; z < gz; ++z)
+        for (unsigned y = 0; y < gy; ++y)
+            for (unsigned x = 0; x < gx; ++x) {
+                blockIdx = HostDim{x, y, z};
+                if (!host_run_block((int)n_threads)) deadlocks += 1;
+            }
+    return deadlocks;
+}
