@@ -5,6 +5,11 @@
 // Layout twins: gpu/layout.rs. Enumerations come from there by -D.
 #pragma once
 
+// Bits of RULES_* that any rules of this compilation may have: what no rules use costs nothing.
+#ifndef ENV_FLAGS
+#define ENV_FLAGS 0xffffffffu
+#endif
+
 // Columns of one bar, side by side so that one thread fetches a bar with three 16-byte loads.
 struct alignas(16) EnvBar {
     f64 open;
@@ -123,8 +128,10 @@ struct EnvFill {
 GB_DEVICE f64 env_max(f64 a, f64 b) { return b > a ? b : a; }
 GB_DEVICE f64 env_min(f64 a, f64 b) { return b < a ? b : a; }
 
+GB_DEVICE bool env_has(const EnvRules& rules, u32 bit) { return (ENV_FLAGS & bit) != 0 && (rules.flags & bit) != 0; }
+
 GB_DEVICE bool env_trades_in(const EnvRules& rules, f64 volume) {
-    return !(rules.flags & RULES_HAS_VOLUME) || volume > 0.0;
+    return !env_has(rules, RULES_HAS_VOLUME) || volume > 0.0;
 }
 
 GB_DEVICE bool env_ruined(const EnvAccount& a) { return (a.flags & ACCOUNT_RUINED) != 0; }
@@ -161,7 +168,7 @@ GB_DEVICE f64 env_concession(const EnvRules& rules, f64 quantity, const EnvVenue
 }
 
 GB_DEVICE f64 env_kelly_scale(const EnvRules& rules, const EnvAccount& a) {
-    if (!(rules.flags & RULES_HAS_KELLY) || a.trades < rules.kelly_min_trades) return 1.0;
+    if (!env_has(rules, RULES_HAS_KELLY) || a.trades < rules.kelly_min_trades) return 1.0;
     if (a.losses == 0) return rules.kelly_cap;
     if (a.wins == 0) return 0.0;
     f64 p = (f64)a.wins / (f64)a.trades;
@@ -189,16 +196,16 @@ GB_DEVICE EnvFill env_fill(const EnvRules& rules, EnvAccount& a, const EnvVenue&
 }
 
 GB_DEVICE void env_set_barriers(const EnvRules& rules, EnvAccount& a, const EnvVenue& venue, f64 fill) {
-    if (!(rules.flags & RULES_HAS_BARRIER)) return;
+    if (!env_has(rules, RULES_HAS_BARRIER)) return;
     f64 horizon = rules.max_hold == 0 ? 1.0 : (f64)rules.max_hold;
     f64 reach = venue.sigma * sqrt(horizon);
     if (reach == 0.0) return;
     f64 side = copysign(1.0, a.units);
-    if (rules.flags & RULES_HAS_STOP) {
+    if (env_has(rules, RULES_HAS_STOP)) {
         a.stop = fill * (1.0 - side * (rules.k_stop * reach));
         a.flags |= ACCOUNT_HAS_STOP;
     }
-    if (rules.flags & RULES_HAS_TAKE) {
+    if (env_has(rules, RULES_HAS_TAKE)) {
         a.take = fill * (1.0 + side * (rules.k_take * reach));
         a.flags |= ACCOUNT_HAS_TAKE;
     }
@@ -248,7 +255,9 @@ GB_DEVICE void env_settle(EnvAccount& a, u32 bar, f64 fill, f64 proceeds, u32 ex
     a.units = 0.0;
     f64 trade_return = pnl / a.entry_equity;
     a.trades += 1;
-    if (trade_return > 0.0) {
+    if (!(ENV_FLAGS & RULES_HAS_KELLY)) {
+        // Nobody asks for the tally.
+    } else if (trade_return > 0.0) {
         a.wins += 1;
         a.won += trade_return;
     } else if (trade_return < 0.0) {
@@ -337,7 +346,7 @@ GB_DEVICE void env_touch(const EnvRules& rules, EnvAccount& a, const EnvVenue& v
     f64 adverse = is_long ? bar.low : bar.high;
     f64 notional = fabs(a.units) * adverse;
     bool liquidated = !(a.cash + a.units * adverse > rules.margin * notional);
-    bool stopped = (a.flags & ACCOUNT_HAS_STOP) && (is_long ? bar.low <= a.stop : bar.high >= a.stop);
+    bool stopped = (ENV_FLAGS & RULES_HAS_STOP) && (a.flags & ACCOUNT_HAS_STOP) && (is_long ? bar.low <= a.stop : bar.high >= a.stop);
     f64 stop = is_long ? env_min(a.stop, bar.open) : env_max(a.stop, bar.open);
     if (liquidated) {
         f64 level = a.cash / (rules.margin * fabs(a.units) - a.units);
@@ -350,7 +359,7 @@ GB_DEVICE void env_touch(const EnvRules& rules, EnvAccount& a, const EnvVenue& v
     }
     if (stopped) {
         env_close(rules, a, venue, stop, false, EXIT_STOP, trades);
-    } else if ((a.flags & ACCOUNT_HAS_TAKE) && (is_long ? bar.high >= a.take : bar.low <= a.take)) {
+    } else if ((ENV_FLAGS & RULES_HAS_TAKE) && (a.flags & ACCOUNT_HAS_TAKE) && (is_long ? bar.high >= a.take : bar.low <= a.take)) {
         env_close(rules, a, venue, a.take, true, EXIT_TAKE, trades);
     }
 }
@@ -370,7 +379,7 @@ GB_DEVICE void env_live(const EnvRules& rules, EnvAccount& a, const EnvBar& now,
     a.cash -= carry;
     a.flow -= carry;
     a.carry += carry;
-    bool expired = a.max_hold != 0 && a.bars >= a.max_hold;
+    bool expired = (ENV_FLAGS & RULES_HAS_BARRIER) && a.max_hold != 0 && a.bars >= a.max_hold;
     if (expired && can_trade) {
         env_close(rules, a, venue, next.close, false, EXIT_TIME, trades);
     } else if (last) {
@@ -413,26 +422,6 @@ GB_DEVICE EnvStep env_step(const EnvRules& rules, EnvAccount& a, const EnvBar& n
     return EnvStep{a.last_return, a.equity, turnover, rise, next.sigma, (u32)env_ruined(a), 0};
 }
 
-// ln in f32. A kernel takes the f32 logarithm of the rounded argument and adds the rest to first order (within 2 ulp): an
-// f64 logarithm would cost the step more than everything else in it. The host rounds the f64 logarithm, as the engine.
-GB_DEVICE f32 env_log(f64 x) {
-#if defined(__CUDA_ARCH__)
-    f32 head = (f32)x;
-    f32 rest = (f32)(x - (f64)head);
-    return logf(head) + rest / head;
-#else
-    return (f32)log(x);
-#endif
-}
-
-GB_DEVICE f32 env_log_fifth(f64 x) {
-#if defined(__CUDA_ARCH__)
-    return env_log(x) / 5.0f;
-#else
-    return (f32)(log(x) / 5.0);
-#endif
-}
-
 // The portfolio observation:
 // [units·close/equity, level, side·(close/entry_price − 1), 1 − equity/peak, clip(r/sigma, ±10), ln(1 + bars)/5,
 //  ln(equity/initial), cash/equity]; f64, rounded once to f32.
@@ -455,7 +444,37 @@ GB_DEVICE void env_observation(const EnvAccount& a, const EnvBar& now, f32* out)
     out[2] = (f32)unrealised;
     out[3] = (f32)env_drawdown(a);
     out[4] = (f32)shock;
-    out[5] = env_log_fifth(1.0 + bars);
-    out[6] = env_log(env_max(a.equity / a.initial, GROWTH_FLOOR));
+    out[5] = (f32)(log(1.0 + bars) / 5.0);
+    out[6] = (f32)log(env_max(a.equity / a.initial, GROWTH_FLOOR));
     out[7] = (f32)(a.cash * per_equity);
+}
+
+// The same observation within 4 ulp of f32: differences in f64, where cancellation would show, quotients and logarithms
+// in f32. Six f64 quotients and two f64 logarithms would cost a step more than its network.
+GB_DEVICE void env_observation_fast(const EnvAccount& a, const EnvBar& now, f32* out) {
+    f32 equity = (f32)a.equity;
+    f32 unrealised = 0.0f;
+    f32 bars = 0.0f;
+    if (a.units != 0.0) {
+        f64 gain = a.units > 0.0 ? now.close - a.entry_price : a.entry_price - now.close;
+        unrealised = (f32)gain / (f32)a.entry_price;
+        bars = (f32)a.bars;
+    }
+    f32 shock = 0.0f;
+    if (now.sigma > 0.0) {
+        shock = (f32)a.last_return / (f32)now.sigma;
+        shock = shock < -10.0f ? -10.0f : (shock > 10.0f ? 10.0f : shock);
+    }
+    f32 growth = (f32)(a.equity - a.initial) / (f32)a.initial;
+    out[0] = a.equity > 0.0 ? (f32)(a.units * now.close) / equity : 0.0f;
+    out[1] = (f32)a.level;
+    out[2] = unrealised;
+    out[3] = (f32)(a.peak - a.equity) / (f32)a.peak;
+    out[4] = shock;
+    out[5] = logf(1.0f + bars) / 5.0f;
+    // ln(1 + growth) near 1, ln of the quotient far from it.
+    f32 quotient = equity / (f32)a.initial;
+    f32 floored = quotient > (f32)GROWTH_FLOOR ? quotient : (f32)GROWTH_FLOOR;
+    out[6] = growth > -0.5f && growth < 1.0f ? log1pf(growth) : logf(floored);
+    out[7] = a.equity > 0.0 ? (f32)a.cash / equity : 0.0f;
 }

@@ -47,6 +47,8 @@ pub struct GpuBacktestEvaluator {
     windows: Vec<EnvWindow>,
     market: MarketBuffers,
     n_feature: usize,
+    /// Of all rules together.
+    flags: u32,
     projected_bytes: usize,
     greedy: Option<Greedy>,
 }
@@ -82,6 +84,7 @@ impl GpuBacktestEvaluator {
         if windows.is_empty() {
             return Err(mismatch("windows", 1, 0));
         }
+        let flags = rules.iter().fold(0, |flags, rules: &EnvRules| flags | rules.flags);
         let market = MarketBuffers {
             bars: device.upload("bars", &bars)?,
             windows: device.upload("windows", &windows)?,
@@ -89,7 +92,15 @@ impl GpuBacktestEvaluator {
             features: device.upload("features", &features)?,
             periods_per_year: device.upload("periods_per_year", &periods)?,
         };
-        Ok(Self { device: device.clone(), windows, market, n_feature, projected_bytes: PROJECTED_BYTES, greedy: None })
+        Ok(Self {
+            device: device.clone(),
+            windows,
+            market,
+            n_feature,
+            flags,
+            projected_bytes: PROJECTED_BYTES,
+            greedy: None,
+        })
     }
 
     /// Windows uploaded.
@@ -138,7 +149,14 @@ impl GpuBacktestEvaluator {
         let plan = self.plan(policies)?;
         let mut greedy = match self.greedy.take() {
             Some(kept) if kept.fits(&plan, policies.len(), actions) => kept,
-            _ => Greedy::new(&self.device, plan, &self.windows, policies.len(), actions, self.projected_bytes)?,
+            _ => Greedy::new(
+                &self.device,
+                plan,
+                &self.windows,
+                policies.len(),
+                actions,
+                (self.flags, self.projected_bytes),
+            )?,
         };
         greedy.upload(policies)?;
         let device = &self.device;

@@ -18,10 +18,12 @@ GB_DEVICE f32 mlp_activate(f32 x) {
 // A host build brings its own: tests/it/kernel_host.cpp runs these kernels without a GPU.
 #if defined(__CUDACC__)
 GB_DEVICE void named_sync(int barrier, int n_threads) {
+    __syncwarp();  // the instruction wants its warp together
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(n_threads) : "memory");
 }
 
 GB_DEVICE void named_arrive(int barrier, int n_threads) {
+    __syncwarp();
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(n_threads) : "memory");
 }
 #endif

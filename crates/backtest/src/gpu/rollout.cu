@@ -141,7 +141,7 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
             for (int m = 0; m < H1_PER_THREAD; ++m) {
                 int j = m * COMPUTE_THREADS + thread;
                 sum[m] = ahead[s][m];
-                if (j < H1 && step + 1 < steps[s]) ahead[s][m] = row[(i64)s * chunk * H1 + m * COMPUTE_THREADS];
+                if (j < H1 && step + 1 < steps[s]) ahead[s][m] = row[s * chunk * H1 + m * COMPUTE_THREADS];
             }
             named_sync(BARRIER_OBSERVED(s), MEET);
             const float4* observed = (const float4*)slot.observed[step & 1][slot.action];
@@ -197,7 +197,7 @@ GB_DEVICE void give_registers() {
 
 GB_DEVICE void show(SlotShared& slot, u32 parity, int lane, const EnvAccount& account, const EnvBar& now) {
     f32 observed[N_PORTFOLIO];
-    env_observation(account, now, observed);
+    env_observation_fast(account, now, observed);
     if (lane < N_ACTION) {
         float4* out = (float4*)slot.observed[parity][lane];
         out[0] = make_float4(observed[0], observed[1], observed[2], observed[3]);

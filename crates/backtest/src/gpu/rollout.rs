@@ -28,11 +28,14 @@ pub fn given_source(path: bool) -> KernelSource {
     layout::define(source).define("ROLLOUT_GREEDY", 0).define("WRITE_PATH", u32::from(path))
 }
 
-/// Source of `rollout_greedy`; `actions` writes every action.
-pub fn greedy_source(plan: &MlpPlan, actions: bool) -> KernelSource {
+/// Source of `rollout_greedy`; `flags` are those of all rules together, `actions` writes every action.
+pub fn greedy_source(plan: &MlpPlan, flags: u32, actions: bool) -> KernelSource {
     let source = KernelSource::new("rollout.cu (greedy)").texts(&[PRELUDE, ENV, WINDOW, MLP, ROLLOUT]).exact();
     let source = if plan.moves_registers { source.arch_specific() } else { source };
-    plan.define(layout::define(source)).define("ROLLOUT_GREEDY", 1).define("WRITE_ACTIONS", u32::from(actions))
+    plan.define(layout::define(source))
+        .define("ROLLOUT_GREEDY", 1)
+        .define("WRITE_ACTIONS", u32::from(actions))
+        .define("ENV_FLAGS", format!("{flags}u"))
 }
 
 /// Source of `project_features`.

@@ -15,6 +15,10 @@ extern "C" void host_env_observation(const EnvAccount* account, const EnvBar* no
     env_observation(*account, *now, out);
 }
 
+extern "C" void host_env_observation_fast(const EnvAccount* account, const EnvBar* now, f32* out) {
+    env_observation_fast(*account, *now, out);
+}
+
 // Returns the number of trades that closed.
 extern "C" u32 host_env_step(const EnvRules* rules, EnvAccount* account, const EnvBar* bars, u32 t, f64 level, u32 last,
                              EnvTrade* trades, u32 capacity, EnvStep* step) {

@@ -63,13 +63,11 @@ impl Host {
         account
     }
 
-    fn observation(&self, account: &EnvAccount, now: &EnvBar) -> [f32; 8] {
+    fn observation(&self, name: &[u8], account: &EnvAccount, now: &EnvBar) -> [f32; 8] {
         let mut out = [0.0_f32; 8];
         // SAFETY: as above; `out` has the 8 elements the function writes.
         unsafe {
-            let observe = self
-                .library
-                .get::<unsafe extern "C" fn(*const EnvAccount, *const EnvBar, *mut f32)>(b"host_env_observation");
+            let observe = self.library.get::<unsafe extern "C" fn(*const EnvAccount, *const EnvBar, *mut f32)>(name);
             observe.unwrap()(account, now, out.as_mut_ptr());
         }
         out
@@ -135,8 +133,16 @@ fn lockstep(host: &Host, seed: u64) -> usize {
     let step = unsafe { host.library.get::<StepFn>(b"host_env_step") }.unwrap();
     for (t, &level) in case.levels.iter().enumerate() {
         let at = || format!("window {seed}, step {t}: {:#?}", case.config);
-        let observed = (cpu.observation(&market, t), host.observation(&device, &bars[t]));
+        let observed = (cpu.observation(&market, t), host.observation(b"host_env_observation", &device, &bars[t]));
         assert_eq!(observed.0.map(f32::to_bits), observed.1.map(f32::to_bits), "observation, {observed:?}, {}", at());
+        let fast = host.observation(b"host_env_observation_fast", &device, &bars[t]);
+        for (i, (exact, fast)) in observed.0.iter().zip(fast).enumerate() {
+            assert!(
+                (exact - fast).abs() <= exact.abs() * 5e-7 + 1e-12,
+                "observation {i}: {exact} and fast {fast}, {}",
+                at()
+            );
+        }
         let last = t + 2 == bars.len();
         let mut closed = Vec::new();
         let want = cpu.step(&rules, &market, t, level, last, &mut |trade| closed.push(trade));

@@ -22,8 +22,8 @@ struct alignas(8) float2 {
 struct alignas(16) float4 {
     float x, y, z, w;
 };
-inline float4 make_float4(float x, float y, float z, float w) { return float4{x, y, z, w}; }
-inline double __longlong_as_double(long long bits) {
+static inline float4 make_float4(float x, float y, float z, float w) { return float4{x, y, z, w}; }
+static inline double __longlong_as_double(long long bits) {
     double value;
     std::memcpy(&value, &bits, 8);
     return value;
@@ -56,9 +56,9 @@ alignas(16) static float4 dynamic_shared[1 << 16];
 
 #define threadIdx (host_fibers[host_current].thread)
 
-inline void host_yield() { swapcontext(&host_fibers[host_current].context, &host_scheduler); }
+static inline void host_yield() { swapcontext(&host_fibers[host_current].context, &host_scheduler); }
 
-inline void host_meet(HostBarrier& barrier, int expected, bool wait) {
+static inline void host_meet(HostBarrier& barrier, int expected, bool wait) {
     unsigned generation = barrier.generation;
     host_progress += 1;
     if (++barrier.waiting == expected) {
@@ -69,11 +69,11 @@ inline void host_meet(HostBarrier& barrier, int expected, bool wait) {
     }
 }
 
-inline void named_sync(int barrier, int n_threads) { host_meet(host_named[barrier], n_threads, true); }
-inline void named_arrive(int barrier, int n_threads) { host_meet(host_named[barrier], n_threads, false); }
-inline void __syncthreads() { host_meet(host_named[0], host_n_threads, true); }
-inline void __syncwarp() { host_meet(host_warp[host_current / 32], 32, true); }
-inline float __shfl_xor_sync(unsigned, float value, int reach) {
+static inline void named_sync(int barrier, int n_threads) { host_meet(host_named[barrier], n_threads, true); }
+static inline void named_arrive(int barrier, int n_threads) { host_meet(host_named[barrier], n_threads, false); }
+static inline void __syncthreads() { host_meet(host_named[0], host_n_threads, true); }
+static inline void __syncwarp() { host_meet(host_warp[host_current / 32], 32, true); }
+static inline float __shfl_xor_sync(unsigned, float value, int reach) {
     int own = host_current;
     host_exchange[own] = value;
     __syncwarp();
@@ -82,7 +82,7 @@ inline float __shfl_xor_sync(unsigned, float value, int reach) {
     return other;
 }
 
-inline void host_enter() {
+static inline void host_enter() {
     host_kernel();
     host_fibers[host_current].done = true;
     host_progress += 1;
@@ -90,7 +90,7 @@ inline void host_enter() {
 }
 
 // Runs one block; false on a deadlock.
-inline bool host_run_block(int n_threads) {
+static inline bool host_run_block(int n_threads) {
     static char* stacks = (char*)std::malloc(MAX_THREADS * STACK_BYTES);
     for (auto& barrier : host_named) barrier = HostBarrier{};
     for (auto& barrier : host_warp) barrier = HostBarrier{};
@@ -109,7 +109,13 @@ inline bool host_run_block(int n_threads) {
     for (int left = n_threads; left > 0;) {
         unsigned long before = host_progress;
         left = 0;
-        for (int i = 0; i < n_threads; ++i) {
+        // Every round in another order, so that code which leans on one order is found out.
+        static unsigned dice = 1;
+        dice = dice * 1664525u + 1013904223u;
+        int start = (int)((dice >> 8) % (unsigned)n_threads);
+        bool backwards = (dice >> 31) != 0;
+        for (int k = 0; k < n_threads; ++k) {
+            int i = (backwards ? start + n_threads - k : start + k) % n_threads;
             if (host_fibers[i].done) continue;
             host_current = i;
             swapcontext(&host_scheduler, &host_fibers[i].context);
@@ -122,7 +128,7 @@ inline bool host_run_block(int n_threads) {
 
 // Runs `kernel` over a grid; returns the number of deadlocked blocks.
 template <typename Kernel>
-int host_launch(unsigned gx, unsigned gy, unsigned gz, unsigned n_threads, Kernel kernel) {
+static int host_launch(unsigned gx, unsigned gy, unsigned gz, unsigned n_threads, Kernel kernel) {
     static Kernel* call;
     call = &kernel;
     host_kernel = [] { (*call)(); };

@@ -166,7 +166,7 @@ fn greedy(shape: &MlpShape, slots: usize, n_policy: u64, chunk: u32, world: &Wor
          (RolloutPair*)p[2], (f32*)p[3], (f32*)p[4], (f32*)p[5], n[0], n[1], n[2], 0); }",
     );
     let rollout = HostKernel::build(
-        &greedy_source(&plan, true),
+        &greedy_source(&plan, arrays.rules[0].flags, true),
         PARAMETERS,
         "n[3] / SLOTS, 1, 1, BLOCK_THREADS, [=] { rollout_greedy((EnvBar*)p[0], (EnvWindow*)p[1], (EnvRules*)p[2], \
          (RolloutPair*)p[3], (f32*)p[4], (f32*)p[5], (f64*)p[6], (EnvAccount*)p[7], (f64*)p[8], (f64*)p[9], (u8*)p[10], \

@@ -71,7 +71,7 @@ fn every_kind_of_network_compiles_everywhere() {
             let archs: Vec<Arch> = if i == 0 { ARCHS.to_vec() } else { vec![ARCHS[(i + slots) % ARCHS.len()]] };
             for arch in archs {
                 let plan = MlpPlan::new(shape, slots, arch, ANY_SHARED, "any").unwrap();
-                compiles(&greedy_source(&plan, slots == 1), arch);
+                compiles(&greedy_source(&plan, u32::MAX, slots == 1), arch);
                 compiles(&project_source(&plan), arch);
             }
         }
@@ -84,16 +84,19 @@ fn the_resident_kernel_does_not_spill() {
         return;
     }
     let shape = shape(&[256, 256], 5, MlpActivation::Relu, false);
-    // Beside the architecture it is tuned for, a few words are allowed.
-    for (arch, allowed) in [(Arch(80), 32), (Arch(90), 0), (Arch(120), 64)] {
-        for slots in [1, 2] {
+    // Beside the case it is tuned for, one slot on sm_90, a few words are allowed.
+    for (arch, allowed) in [(Arch(80), 32), (Arch(90), 16), (Arch(120), 64)] {
+        for (slots, flags) in [(1, 0), (1, u32::MAX), (2, 0), (2, u32::MAX)] {
             let plan = MlpPlan::new(&shape, slots, arch, HOPPER_SHARED, "any").unwrap();
-            let source = greedy_source(&plan, false).flag("--ptxas-options=-v");
+            let source = greedy_source(&plan, flags, false).flag("--ptxas-options=-v");
             let log = compiles(&source, arch);
             let (registers, spilled) = resources(&log);
             let shared = plan.shared_bytes;
-            println!("{arch}, 2×256, {slots} slots: {registers} registers, {spilled} B spilled, {shared} B shared");
+            println!(
+                "{arch}, 2×256, {slots} slots, rules {flags:x}: {registers} registers, {spilled} B spilled, {shared} B shared"
+            );
             assert!(registers <= 168, "{registers} registers");
+            let allowed = if slots == 1 && arch == Arch(90) { 0 } else { allowed };
             assert!(spilled <= allowed, "{spilled} B spilled: {log}");
         }
     }

@@ -38,13 +38,14 @@ impl Greedy {
         windows: &[EnvWindow],
         n_policy: usize,
         with_actions: bool,
-        projected_bytes: usize,
+        (flags, projected_bytes): (u32, usize),
     ) -> Result<Self, EvaluateError> {
         let (pairs, slot_of, n_path) = arrange(windows, n_policy, plan.slots);
         let n_steps = windows.iter().map(|window| window.n_bars as usize - 1).max().unwrap_or(0);
         let row_bytes = pairs.len() * plan.first_width() * size_of::<f32>();
         let budget = projected_bytes.min(device.free_bytes()? / 2);
-        let chunk = (budget / row_bytes).clamp(1, n_steps.max(1));
+        // The kernel indexes a block's slots with 32 bits.
+        let chunk = (budget / row_bytes).min(i32::MAX as usize / (2 * plan.first_width())).clamp(1, n_steps.max(1));
         let n_feature = plan.n_feature();
         let width = plan.first_width();
         Ok(Self {
@@ -59,7 +60,7 @@ impl Greedy {
             summaries: device.zeros("summaries", pairs.len())?,
             host: device.pinned("summaries", pairs.len())?,
             project: device.kernel(&project_source(&plan), "project_features")?,
-            rollout: device.kernel(&greedy_source(&plan, with_actions), "rollout_greedy")?,
+            rollout: device.kernel(&greedy_source(&plan, flags, with_actions), "rollout_greedy")?,
             summarise: device.kernel(&metrics_source(), "metrics_summarise")?,
             chunk: chunk as u32,
             plan,
