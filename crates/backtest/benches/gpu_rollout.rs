@@ -82,9 +82,9 @@ fn time(name: &str, evaluator: &mut GpuBacktestEvaluator, policies: &[MlpPolicy]
         let summaries = evaluator.evaluate(policies, 0.0).unwrap();
         let elapsed = start.elapsed().as_secs_f64();
         if run == 0 {
-            first = elapsed
+            first = elapsed;
         } else {
-            seconds.push(elapsed)
+            seconds.push(elapsed);
         }
         traffic = evaluator.traffic().since(&before);
         trades = summaries.iter().map(|s| u64::from(s.n_trades)).sum();

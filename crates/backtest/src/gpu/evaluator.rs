@@ -161,12 +161,12 @@ impl GpuBacktestEvaluator {
         greedy.upload(policies)?;
         let device = &self.device;
         let n_steps = self.windows.iter().map(|window| window.n_bars - 1).max().unwrap_or(0);
-        let chunk = greedy.chunk;
+        let chunk = greedy.policies.chunk;
         for start in (0..n_steps).step_by(chunk as usize) {
             let steps = start..n_steps.min(start.saturating_add(chunk));
             let (plan, path, nets) = (&greedy.plan, &greedy.path, &greedy.policies);
-            launch_project(device, &greedy.project, plan, &self.market, &path.pairs, nets, chunk, steps.clone())?;
-            launch_greedy(device, &greedy.rollout, plan, &self.market, path, nets, chunk, steps)?;
+            launch_project(device, &greedy.project, plan, &self.market, &path.pairs, nets, steps.clone())?;
+            launch_greedy(device, &greedy.rollout, plan, &self.market, path, nets, steps)?;
         }
         launch_summarise(device, &greedy.summarise, &self.market, &greedy.path, risk_free, &greedy.summaries)?;
         greedy.summaries.read_into(&mut greedy.host)?;

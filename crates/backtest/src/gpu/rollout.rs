@@ -134,9 +134,11 @@ pub(crate) struct PolicyBuffers {
     pub(crate) levels: Buffer<f64>,
     /// `[n_pair, chunk, H1]`
     pub(crate) projected: Buffer<f32>,
+    /// Decisions of one launch.
+    pub(crate) chunk: u32,
 }
 
-/// Runs `project_features` for the decisions `steps`, at most `chunk` of them.
+/// Runs `project_features` for the decisions `steps`, at most `policies.chunk` of them.
 ///
 /// # Errors
 /// [`GpuError::Launch`].
@@ -148,7 +150,6 @@ pub(crate) fn launch_project(
     market: &MarketBuffers,
     pairs: &Buffer<RolloutPair>,
     policies: &PolicyBuffers,
-    chunk: u32,
     steps: std::ops::Range<u32>,
 ) -> Result<(), GpuError> {
     let n_steps = steps.end - steps.start;
@@ -161,7 +162,7 @@ pub(crate) fn launch_project(
             .buffer(&policies.projection)
             .buffer(&policies.projection_bias)
             .buffer(&policies.projected)
-            .value(chunk)
+            .value(policies.chunk)
             .value(steps.start)
             .value(n_steps)
             .value(first as u32);
@@ -187,7 +188,6 @@ pub(crate) fn launch_greedy(
     market: &MarketBuffers,
     path: &PathBuffers,
     policies: &PolicyBuffers,
-    chunk: u32,
     steps: std::ops::Range<u32>,
 ) -> Result<(), GpuError> {
     let launch = kernel
@@ -203,7 +203,7 @@ pub(crate) fn launch_greedy(
         .buffer(&path.equity)
         .buffer(&path.returns)
         .buffer(&path.actions)
-        .value(chunk)
+        .value(policies.chunk)
         .value(steps.start)
         .value(steps.end - steps.start);
     let shape = LaunchShape::line(path.pairs.len() / plan.slots, plan.threads()).shared(plan.shared_bytes);

@@ -20,8 +20,6 @@ pub(super) struct Greedy {
     pub(super) pairs: Vec<RolloutPair>,
     /// Where pair (k, w) went, at k·W + w. `[K·W]`
     pub(super) slot_of: Vec<usize>,
-    /// Decisions of one launch.
-    pub(super) chunk: u32,
     pub(super) path: PathBuffers,
     pub(super) policies: PolicyBuffers,
     pub(super) summaries: Buffer<WindowSummary>,
@@ -56,13 +54,13 @@ impl Greedy {
                 projection_bias: device.zeros("projection_bias", n_policy * width)?,
                 levels: device.zeros("action_levels", n_policy * plan.n_action())?,
                 projected: device.zeros("projected", pairs.len() * chunk * width)?,
+                chunk: chunk as u32,
             },
             summaries: device.zeros("summaries", pairs.len())?,
             host: device.pinned("summaries", pairs.len())?,
             project: device.kernel(&project_source(&plan), "project_features")?,
             rollout: device.kernel(&greedy_source(&plan, flags, with_actions), "rollout_greedy")?,
             summarise: device.kernel(&metrics_source(), "metrics_summarise")?,
-            chunk: chunk as u32,
             plan,
             n_policy,
             with_actions,
