@@ -1,5 +1,6 @@
 //! A device, random networks and a plain forward pass to hold the kernel's against.
 
+use gigabar_backtest::cpu::observation::N_PORTFOLIO;
 use gigabar_backtest::gpu::{MlpActivation, MlpPolicy, MlpShape};
 use gigabar_backtest::{Path, Trade};
 use gigabar_gpu::Device;
@@ -24,6 +25,11 @@ pub(crate) fn random_policy(shape: &MlpShape, seed: u64) -> MlpPolicy {
         let mut draw = |n: usize| (0..n).map(|_| ((2.0 * rng.uniform() - 1.0) * bound) as f32).collect::<Vec<f32>>();
         weights.push(draw(n_out * n_in));
         weights.push(draw(n_out));
+    }
+    // The account must matter: an observation of the wrong one should change actions.
+    let n_input = shape.n_feature + N_PORTFOLIO;
+    for row in weights[0].chunks_exact_mut(n_input) {
+        row[shape.n_feature..].iter_mut().for_each(|weight| *weight *= 5.0);
     }
     let n = shape.n_action;
     let levels = (0..n).map(|a| if n == 1 { 1.0 } else { 2.0 * a as f64 / (n - 1) as f64 - 1.0 }).collect();
