@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub use gigabar_backtest as backtest;
+pub use gigabar_gpu as gpu;
 pub use gigabar_learn as learn;
 pub use gigabar_market as market;
 

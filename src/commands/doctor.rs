@@ -12,7 +12,8 @@ struct Health {
     threads: usize,
     cpu_features: Vec<&'static str>,
     memory_gib: Option<f64>,
-    gpu: &'static str,
+    /// What the library's GPU evaluator could use; the commands run on the CPU.
+    gpu: Vec<String>,
     /// Settings in the environment: variable, key, value, and what is wrong with them.
     environment: Vec<Setting>,
     environment_error: Option<String>,
@@ -33,7 +34,7 @@ pub(crate) fn run(printer: Printer) -> anyhow::Result<()> {
         threads: rayon::current_num_threads(),
         cpu_features: cpu_features(),
         memory_gib: memory_gib(),
-        gpu: "not built in yet",
+        gpu: gpu(),
         environment_error: RunConfig::resolve(&overrides).err().map(|error| error.to_string()),
         environment: overrides
             .into_iter()
@@ -47,7 +48,12 @@ pub(crate) fn run(printer: Printer) -> anyhow::Result<()> {
     let memory = health.memory_gib.map_or_else(|| "unknown".into(), |gib| format!("{gib:.1} GiB"));
     printer.data(format_args!("version      {}\nplatform     {}", health.version, health.platform))?;
     printer.data(format_args!("threads      {}\ncpu          {features}", health.threads))?;
-    printer.data(format_args!("memory       {memory}\ngpu          {}", health.gpu))?;
+    printer.data(format_args!(
+        "memory       {memory}\ngpu          for the library's evaluator; commands run on the CPU"
+    ))?;
+    for line in &health.gpu {
+        printer.data(format_args!("  {line}"))?;
+    }
     printer.data(format_args!(
         "settings     {} keys; layers: defaults, --config FILE, {ENV_PREFIX}*, --set",
         config::known_keys().len()
@@ -59,6 +65,17 @@ pub(crate) fn run(printer: Printer) -> anyhow::Result<()> {
         printer.data(format_args!("  problem: {error}"))?;
     }
     Ok(())
+}
+
+/// The usable devices, then what is missing and how to get it.
+fn gpu() -> Vec<String> {
+    let probe = gigabar::gpu::probe();
+    let devices = probe.devices.iter().map(ToString::to_string);
+    let problems = probe.problems.iter().map(|(problem, remedy)| match remedy {
+        Some(remedy) => format!("{problem} ({remedy})"),
+        None => problem.clone(),
+    });
+    devices.chain(problems).collect()
 }
 
 #[cfg(target_arch = "x86_64")]
