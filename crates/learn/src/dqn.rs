@@ -13,6 +13,7 @@
 mod batch;
 pub mod config;
 mod data;
+mod memory;
 mod resume;
 pub mod summary;
 
@@ -107,6 +108,7 @@ impl Trainer {
     ) -> Result<Self, LearnError> {
         config.validate()?;
         data.check(config)?;
+        memory::check(config, data.features.n_feature())?;
         let rules = Rules::new(sim, &Market::new(&data.bars, &data.sigma))?;
         let shape = NetShape {
             n_input: data.features.n_feature() + N_PORTFOLIO,

@@ -32,6 +32,14 @@ pub enum LearnError {
         /// What is wrong with it.
         rule: String,
     },
+    /// More memory than the system gives.
+    #[error("training needs about {total} of memory ({parts}), more than there is")]
+    Memory {
+        /// All of it.
+        total: String,
+        /// What needs how much.
+        parts: String,
+    },
     /// Tensor arithmetic failed: a wrong shape, no memory.
     #[error("tensor operation failed")]
     Tensor(#[from] candle_core::Error),
@@ -89,6 +97,9 @@ impl LearnError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Range { .. } => Some("use more bars, fewer windows, or a longer train range".into()),
+            Self::Memory { .. } => {
+                Some("lower dqn.replay_capacity, dqn.n_envs, dqn.batch or dqn.hidden, whichever is largest".into())
+            }
             Self::Corrupt { path, .. } => {
                 Some(format!("delete {} and train again, or restore it from a backup", path.display()))
             }
