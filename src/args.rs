@@ -73,6 +73,9 @@ pub(crate) struct DataArgs {
     /// Time zone of stamps that carry none, such as America/New_York [default: UTC].
     #[arg(long, value_name = "ZONE")]
     pub(crate) tz: Option<String>,
+    /// How dates such as 03/04/2020 are read, where the file itself does not tell: dmy or mdy.
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) date_order: Option<String>,
     /// Mend what can be mended (order, duplicates, ranges), and say so, instead of refusing it.
     #[arg(long)]
     pub(crate) repair: bool,
@@ -88,7 +91,7 @@ pub(crate) struct ConfigArgs {
     /// One setting; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Seed of all randomness [default: 1].
+    /// Seed of everything trained; a random strategy has its own [default: 1].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Where to compute: auto or cpu.
@@ -203,7 +206,7 @@ Strategies:
   buy-and-hold                     long all the time
   flat                             never in the market
   sma-cross:fast=20,slow=50        long while the fast mean is above the slow one, else short
-  random:seed=1                    a random level, held for a while
+  random:seed=0,hold=20            a random level, kept for 20 bars
 
 Signals: a CSV with one row per bar, columns ts,level or level alone; level 1 is fully long, -1 fully short.
 

@@ -152,7 +152,7 @@ impl Thresholds {
         let one = |text: &String| -> anyhow::Result<_> {
             let usage = || hinted(format!("--fail-below {text}: expected METRIC=VALUE"), "for example sharpe=0.5");
             let (key, value) = text.split_once('=').ok_or_else(usage)?;
-            let value: f64 = value.trim().parse().map_err(|_| usage())?;
+            let value: f64 = value.trim().parse().ok().filter(|v: &f64| v.is_finite()).ok_or_else(usage)?;
             Ok((catalog::find(key.trim())?, value))
         };
         Ok(Self(texts.iter().map(one).collect::<anyhow::Result<_>>()?))

@@ -1,8 +1,9 @@
 //! The folder of a run: what it holds, and how it is written so that a crash never leaves half a file.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use gigabar::report::RunReport;
@@ -16,11 +17,15 @@ use crate::failure::hinted;
 const SETTINGS: &str = "run.toml";
 /// The result.
 const REPORT: &str = "report.json";
+/// Locked by whoever writes the run; the system lets go when the process ends, however it ends.
+const LOCK: &str = ".lock";
 
 /// A run's folder.
 #[derive(Debug, Clone)]
 pub(crate) struct RunFolder {
     path: PathBuf,
+    /// Held while this process writes the run.
+    _lock: Option<Arc<File>>,
 }
 
 /// Where a run came from: table `run` of `run.toml`.
@@ -66,7 +71,7 @@ impl RunFolder {
             return Err(hinted(format!("{} is not empty", path.display()), "choose another --out"));
         }
         fs::create_dir_all(&path).with_context(|| format!("{}: cannot be created", path.display()))?;
-        let folder = Self { path };
+        let folder = Self { _lock: Some(lock(&path)?), path };
         let run = toml::to_string(&toml::Table::from_iter([("run".to_owned(), toml::Value::try_from(info)?)]))?;
         folder.write(SETTINGS, format!("{}\n{run}", config.to_toml()?).as_bytes())?;
         Ok(folder)
@@ -80,7 +85,13 @@ impl RunFolder {
                 "give the folder that a run printed at its start",
             ));
         }
-        Ok(Self { path: path.to_owned() })
+        Ok(Self { path: path.to_owned(), _lock: None })
+    }
+
+    /// A folder made before, to go on writing it.
+    pub(crate) fn open_to_write(path: &Path) -> anyhow::Result<Self> {
+        let folder = Self::open(path)?;
+        Ok(Self { _lock: Some(lock(path)?), ..folder })
     }
 
     /// The settings and origin it was made with.
@@ -130,6 +141,19 @@ impl RunFolder {
         let page = gigabar::report::html::render(report).context("report.html")?;
         self.write("report.html", page.as_bytes())?;
         Ok(self.path.join("report.html"))
+    }
+}
+
+/// Refuses a run that another process is writing.
+fn lock(path: &Path) -> anyhow::Result<Arc<File>> {
+    let file = File::create(path.join(LOCK)).with_context(|| format!("{}: cannot be written", path.display()))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(hinted(
+            format!("another gigabar is writing {}", path.display()),
+            "wait for it to end, or choose another folder",
+        )),
+        // A file system without locks is no reason to refuse.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(Arc::new(file)),
     }
 }
 
@@ -201,6 +225,11 @@ mod tests {
         let error = RunFolder::create(Some(&out), "x", &config, &info()).unwrap_err();
         assert!(error.to_string().ends_with("already holds a run"), "{error}");
         assert!(RunFolder::open(dir.path()).is_err());
+        let error = RunFolder::open_to_write(folder.path()).unwrap_err();
+        assert!(error.to_string().starts_with("another gigabar is writing"), "{error}");
+        let path = folder.path().to_owned();
+        drop(folder);
+        RunFolder::open_to_write(&path).unwrap();
     }
 
     #[test]

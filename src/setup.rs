@@ -37,6 +37,7 @@ pub(crate) fn overrides(config: Option<&ConfigArgs>, data: &DataArgs) -> anyhow:
         ("--symbol", "data.symbol", &data.symbol),
         ("--columns", "data.columns", &data.columns),
         ("--tz", "data.tz", &data.tz),
+        ("--date-order", "data.date_order", &data.date_order),
     ];
     for (name, key, value) in text {
         all.extend(value.as_ref().map(|value| config::flag(name, key, value.as_str())));
@@ -99,7 +100,7 @@ pub(crate) fn resume(
     config: &ConfigArgs,
     data: &DataArgs,
 ) -> anyhow::Result<(RunFolder, RunConfig, RunInfo)> {
-    let folder = RunFolder::open(run)?;
+    let folder = RunFolder::open_to_write(run)?;
     let (saved, info) = folder.settings()?;
     if info.verb != verb {
         let hint = match info.verb.as_str() {

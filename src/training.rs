@@ -98,6 +98,12 @@ impl Job<'_> {
         Ok(Fold { trainer, scaler })
     }
 
+    /// The first and the last bar a fold trains on.
+    fn trained_ts(&self, index: usize) -> [i64; 2] {
+        let (ts, range) = (self.dataset.bars.ts(), &self.train[index]);
+        [ts[range.start], ts[range.end - 1]]
+    }
+
     fn label(&self, index: usize, range: &Range<usize>) -> String {
         let day =
             |bar: usize| gigabar_market::time::iso(self.dataset.bars.ts()[bar]).chars().take(10).collect::<String>();
@@ -169,7 +175,7 @@ impl Shared<'_> {
             }
         }
         let policy = fold.trainer.policy();
-        save_policy(&dir, &policy, &fold.scaler, &self.job.config.sim)?;
+        save_policy(&dir, &policy, &fold.scaler, &self.job.config.sim, self.job.trained_ts(index))?;
         self.progress.end(index);
         Ok(Some(policy))
     }

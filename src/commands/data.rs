@@ -15,6 +15,9 @@ use crate::failure::hinted;
 use crate::printer::Printer;
 use crate::setup;
 
+/// Hourly bars from 2020 on; not many more have time stamps of 64-bit nanoseconds.
+const MOST_BARS: usize = 2_000_000;
+
 /// A file that would not load is shown all the same, and is an error.
 pub(crate) fn check(args: &DataCheckArgs, printer: Printer) -> anyhow::Result<()> {
     let config = RunConfig::resolve(&setup::overrides(None, &args.data)?)?;
@@ -102,6 +105,9 @@ fn order(order: Order) -> &'static str {
 }
 
 pub(crate) fn synth(args: &DataSynthArgs, printer: Printer) -> anyhow::Result<()> {
+    if args.bars > MOST_BARS {
+        return Err(hinted(format!("--bars {}: at most {MOST_BARS}", args.bars), "the calendar ends in the year 2262"));
+    }
     let bars = match args.kind {
         SynthKind::RandomWalk => random_walk(args.bars, args.seed, &RandomWalkConfig::default())?,
         SynthKind::Planted => planted(args.bars, args.seed, &PlantedConfig::default())?,

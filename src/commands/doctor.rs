@@ -58,6 +58,11 @@ pub(crate) fn run(printer: Printer) -> anyhow::Result<()> {
         "settings     {} keys; layers: defaults, --config FILE, {ENV_PREFIX}*, --set",
         config::known_keys().len()
     ))?;
+    if printer.is_verbose() {
+        for key in config::known_keys() {
+            printer.data(format_args!("  {key}"))?;
+        }
+    }
     for setting in &health.environment {
         printer.data(format_args!("  {} sets {} = {}", setting.variable, setting.key, setting.value))?;
     }

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use gigabar::report::RunReport;
 use gigabar_backtest::Path as AccountPath;
-use gigabar_learn::checkpoint::{POLICY_FILE, load_policy};
+use gigabar_learn::checkpoint::{POLICY_FILE, load_policy, read_policy_file};
 use gigabar_market::feature::FeatureTable;
+use gigabar_market::time;
 
 use crate::args::EvaluateArgs;
 use crate::config::RunConfig;
@@ -19,8 +20,6 @@ use crate::setup;
 /// One trained policy.
 struct Checkpoint {
     dir: PathBuf,
-    /// The run it belongs to, where it lies in one.
-    run: Option<RunFolder>,
 }
 
 pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
@@ -36,7 +35,7 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let several = checkpoints.len() > 1;
     let mut listed = Vec::new();
     for (i, checkpoint) in checkpoints.iter().enumerate() {
-        warn_if_seen(checkpoint, &dataset, printer);
+        warn(checkpoint, &config, &dataset, printer)?;
         let (report, paths) = evaluate(checkpoint, args, &config, &dataset, &features, device)?;
         let out = args.out.as_ref().map(|out| if several { out.join(format!("checkpoint-{i}")) } else { out.clone() });
         let folder = match out {
@@ -86,8 +85,7 @@ fn label(dir: &Path) -> String {
 /// The checkpoints of a run, or the one that is named.
 fn find(path: &Path) -> anyhow::Result<Vec<Checkpoint>> {
     if path.join(POLICY_FILE).is_file() {
-        let run = path.ancestors().nth(2).and_then(|run| RunFolder::open(run).ok());
-        return Ok(vec![Checkpoint { dir: path.to_owned(), run }]);
+        return Ok(vec![Checkpoint { dir: path.to_owned() }]);
     }
     let nothing = || {
         hinted(
@@ -98,18 +96,32 @@ fn find(path: &Path) -> anyhow::Result<Vec<Checkpoint>> {
     let folder = RunFolder::open(path).map_err(|_| nothing())?;
     let mut found = Vec::new();
     while folder.checkpoint(found.len()).join(POLICY_FILE).is_file() {
-        found.push(Checkpoint { dir: folder.checkpoint(found.len()), run: Some(folder.clone()) });
+        found.push(Checkpoint { dir: folder.checkpoint(found.len()) });
     }
     if found.is_empty() { Err(nothing()) } else { Ok(found) }
 }
 
-/// Trading the bars a policy was trained on says nothing about the future.
-fn warn_if_seen(checkpoint: &Checkpoint, dataset: &Dataset, printer: Printer) {
-    let info = checkpoint.run.as_ref().map(RunFolder::settings).and_then(Result::ok).map(|(_, info)| info);
-    if info.is_some_and(|info| info.data_sha256 == dataset.summary.sha256) {
+/// Trading the time a policy was trained on says nothing about the future, and other costs than those it was trained under
+/// ask another question.
+fn warn(checkpoint: &Checkpoint, config: &RunConfig, dataset: &Dataset, printer: Printer) -> anyhow::Result<()> {
+    let file = read_policy_file(&checkpoint.dir)?;
+    let (dir, ts) = (checkpoint.dir.display(), dataset.bars.ts());
+    if file.trained_first_ts <= ts[ts.len() - 1] && file.trained_last_ts >= ts[0] {
         printer.warn(format_args!(
-            "{} was trained on bars of this very file: the result is not out of sample",
-            checkpoint.dir.display()
+            "{dir} was trained on bars of {} to {}, inside the time traded here: on the same market this is not out of sample",
+            day(file.trained_first_ts),
+            day(file.trained_last_ts),
         ));
     }
+    if file.sim != config.sim {
+        printer.warn(format_args!(
+            "{dir} was trained under other costs or rules than it trades here; its own are in {} and its run's run.toml (--config)",
+            checkpoint.dir.join(POLICY_FILE).display(),
+        ));
+    }
+    Ok(())
+}
+
+fn day(ts: i64) -> String {
+    time::iso(ts).chars().take(10).collect()
 }

@@ -34,7 +34,10 @@ fn fields(probe: &str) -> Vec<String> {
     let Err(error) = RunConfig::deserialize(Value::Table(tree)) else { return Vec::new() };
     let message = error.to_string();
     match message.split_once(&format!("unknown field `{NONE}`")) {
-        Some((_, offered)) => offered.split('`').skip(1).step_by(2).map(Into::into).collect(),
+        // The next line names the place, between backticks as well.
+        Some((_, offered)) => {
+            offered.lines().next().unwrap_or_default().split('`').skip(1).step_by(2).map(Into::into).collect()
+        }
         None => Vec::new(),
     }
 }

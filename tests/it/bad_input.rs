@@ -100,6 +100,9 @@ fn settings_nobody_knows_or_can_use() {
     }
     said.push_str(&refused(&bench, "backtest bars.csv --quiet --strategy sma-cros:fast=2"));
     said.push_str(&refused(&bench, "backtest bars.csv --quiet --strategy sma-cross:quick=2"));
+    said.push_str(&refused(&bench, "backtest bars.csv --quiet --strategy flat --set sim.barriers.k_stop=2"));
+    said.push_str(&refused(&bench, "walkforward bars.csv --quiet --agent dqn --fail-below sharpe=nan"));
+    said.push_str(&refused(&bench, "walkforward bars.csv --quiet --agent dqn --set dqn.n_envs=400000000000000"));
     let output = bench.command(backtest).env("GIGABAR__SIM__COMISSION_BPS", "5").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     write!(said, "$ GIGABAR__SIM__COMISSION_BPS=5 gigabar {backtest}\n{}", shown(&output)).unwrap();
@@ -139,6 +142,8 @@ fn a_checkpoint_for_other_features() {
     let list: serde_json::Value = serde_json::from_slice(&evaluated.stdout).unwrap();
     assert_eq!(list.as_array().map(Vec::len), Some(2), "one entry per checkpoint");
     assert_eq!(list[0]["report"], list[1]["report"]);
+    let said = shown(&bench.run("evaluate run/checkpoints/fold-0 bars.csv --quiet --set sim.commission_bps=1"));
+    assert!(said.contains("is not out of sample") && said.contains("under other costs or rules"), "{said}");
     let path = bench.path("run/checkpoints/fold-0/policy.json");
     let text = std::fs::read_to_string(&path).unwrap();
     let name = serde_json::from_str::<serde_json::Value>(&text).unwrap()["features"][0].as_str().unwrap().to_owned();

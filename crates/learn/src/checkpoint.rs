@@ -44,21 +44,32 @@ pub struct PolicyFile {
     pub scaler: Scaler,
     /// The rules it was trained under.
     pub sim: SimConfig,
+    /// Open of the first bar trained on, UTC nanoseconds.
+    pub trained_first_ts: i64,
+    /// Open of the last bar trained on, UTC nanoseconds.
+    pub trained_last_ts: i64,
     /// File of the weights, in the same folder.
     pub weights: String,
 }
 
-/// Saves `policy` with the scaler its features were made by and the rules it was trained under.
+/// Saves `policy` with the scaler its features were made by, the rules it was trained under and the time stamps of the first
+/// and the last bar it was trained on.
 ///
 /// # Errors
 /// [`LearnError::Io`] when a file cannot be written; the policy saved before, if any, is then still whole.
-pub fn save_policy(dir: &Path, policy: &NetPolicy, scaler: &Scaler, sim: &SimConfig) -> Result<(), LearnError> {
+pub fn save_policy(
+    dir: &Path,
+    policy: &NetPolicy,
+    scaler: &Scaler,
+    sim: &SimConfig,
+    trained_ts: [i64; 2],
+) -> Result<(), LearnError> {
     let shape = policy.shape();
     let mut archive = Archive::default();
     for (parameter, weights) in shape.parameters().iter().zip(policy.weights()) {
         archive.put(&parameter.name, &parameter.dims, weights);
     }
-    let weights = format!("net-{:08x}.safetensors", archive.checksum());
+    let weights = weights_name(&archive);
     archive.write(&dir.join(&weights))?;
     let file = PolicyFile {
         format: POLICY_FORMAT,
@@ -68,12 +79,19 @@ pub fn save_policy(dir: &Path, policy: &NetPolicy, scaler: &Scaler, sim: &SimCon
         features: scaler.names.clone(),
         scaler: scaler.clone(),
         sim: sim.clone(),
+        trained_first_ts: trained_ts[0],
+        trained_last_ts: trained_ts[1],
         weights,
     };
     let path = dir.join(POLICY_FILE);
     let json = serde_json::to_vec_pretty(&file).map_err(|e| LearnError::corrupt(&path, e))?;
     write_durably(&path, &json)?;
     remove_other_weights(dir, &file.weights)
+}
+
+/// The name of a weights file: its contents' checksum, so that a file can't stand in for another.
+fn weights_name(archive: &Archive) -> String {
+    format!("net-{:08x}.safetensors", archive.checksum())
 }
 
 /// Weights of policies that `policy.json` no longer names.
@@ -125,6 +143,9 @@ pub fn load_policy(dir: &Path, table: &FeatureTable) -> Result<NetPolicy, LearnE
     check_features(&dir.join(POLICY_FILE), &file.features, table.names())?;
     let path = weights_path(dir, &file)?;
     let archive = Archive::read(&path)?;
+    if weights_name(&archive) != file.weights {
+        return Err(LearnError::corrupt(&path, "it holds the weights of another policy"));
+    }
     let mut weights = Vec::new();
     for parameter in file.net.parameters() {
         let values = archive.get(&parameter.name, Some(&parameter.dims));

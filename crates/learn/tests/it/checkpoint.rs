@@ -26,7 +26,7 @@ fn a_loaded_policy_trades_like_the_saved_one() {
     let (case, dir) = (case(), tempfile::tempdir().unwrap());
     let sim = SimConfig { commission_bps: 3.0, ..SimConfig::default() };
     let mut policy = trained(&case, 2).policy();
-    save_policy(dir.path(), &policy, &case.scaler, &sim).unwrap();
+    save_policy(dir.path(), &policy, &case.scaler, &sim, [1, 2]).unwrap();
     let mut loaded = load_policy(dir.path(), &case.table).unwrap();
     assert_eq!(loaded.weights(), policy.weights());
     let market = Market::new(&case.bars, &case.sigma);
@@ -45,7 +45,7 @@ fn saving_again_replaces_and_leaves_no_litter() {
     let sim = SimConfig::default();
     for epochs in [1, 2] {
         let policy = trained(&case, epochs).policy();
-        save_policy(dir.path(), &policy, &case.scaler, &sim).unwrap();
+        save_policy(dir.path(), &policy, &case.scaler, &sim, [1, 2]).unwrap();
         assert_eq!(load_policy(dir.path(), &case.table).unwrap().weights(), policy.weights());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
@@ -54,7 +54,7 @@ fn saving_again_replaces_and_leaves_no_litter() {
 /// Applies `edit` to policy.json and returns the error that loading gives.
 fn load_edited(case: &Case, edit: impl Fn(&str) -> String) -> LearnError {
     let dir = tempfile::tempdir().unwrap();
-    save_policy(dir.path(), &trained(case, 1).policy(), &case.scaler, &SimConfig::default()).unwrap();
+    save_policy(dir.path(), &trained(case, 1).policy(), &case.scaler, &SimConfig::default(), [1, 2]).unwrap();
     let path = dir.path().join("policy.json");
     let json = fs::read_to_string(&path).unwrap();
     let edited = edit(&json);
