@@ -50,7 +50,8 @@ pub(crate) fn nearest(key: &str) -> String {
         (name * 3 + strsim::damerau_levenshtein(key, known)).min(4 * strsim::damerau_levenshtein(key, known))
     };
     let mut known = known_keys();
-    let sections: Vec<String> = known.iter().filter_map(|k| k.split_once('.').map(|(s, _)| s.to_owned())).collect();
+    let above = |key: &String| key.match_indices('.').map(|(at, _)| key[..at].to_owned()).collect::<Vec<_>>();
+    let sections: Vec<String> = known.iter().flat_map(above).collect();
     known.extend(sections);
     known.into_iter().min_by_key(distance).unwrap_or_default()
 }
