@@ -105,8 +105,7 @@ impl Job<'_> {
     }
 
     fn label(&self, index: usize, range: &Range<usize>) -> String {
-        let day =
-            |bar: usize| gigabar_market::time::iso(self.dataset.bars.ts()[bar]).chars().take(10).collect::<String>();
+        let day = |bar: usize| gigabar_market::time::day(self.dataset.bars.ts()[bar]);
         format!("fold {index} {}…{}", day(range.start), day(range.end - 1))
     }
 }

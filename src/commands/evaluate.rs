@@ -109,8 +109,8 @@ fn warn(checkpoint: &Checkpoint, config: &RunConfig, dataset: &Dataset, printer:
     if file.trained_first_ts <= ts[ts.len() - 1] && file.trained_last_ts >= ts[0] {
         printer.warn(format_args!(
             "{dir} was trained on bars of {} to {}, inside the time traded here: on the same market this is not out of sample",
-            day(file.trained_first_ts),
-            day(file.trained_last_ts),
+            time::day(file.trained_first_ts),
+            time::day(file.trained_last_ts),
         ));
     }
     if file.sim != config.sim {
@@ -120,8 +120,4 @@ fn warn(checkpoint: &Checkpoint, config: &RunConfig, dataset: &Dataset, printer:
         ));
     }
     Ok(())
-}
-
-fn day(ts: i64) -> String {
-    time::iso(ts).chars().take(10).collect()
 }

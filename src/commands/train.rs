@@ -130,8 +130,7 @@ impl Start {
 
     /// A range of bars as days and their number.
     pub(crate) fn days(&self, range: &Range<usize>) -> String {
-        let day =
-            |bar: usize| gigabar_market::time::iso(self.dataset.bars.ts()[bar]).chars().take(10).collect::<String>();
+        let day = |bar: usize| gigabar_market::time::day(self.dataset.bars.ts()[bar]);
         format!("{} to {} ({} bars)", day(range.start), day(range.end - 1), range.len())
     }
 }

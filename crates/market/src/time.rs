@@ -7,6 +7,11 @@ pub fn iso(ts: i64) -> String {
     Timestamp::from_nanosecond(i128::from(ts)).map_or_else(|_| ts.to_string(), |t| t.to_string())
 }
 
+/// The UTC day of a stamp, `2020-01-31`.
+pub fn day(ts: i64) -> String {
+    iso(ts).chars().take(10).collect()
+}
+
 /// Reads ISO 8601 (`2020-01-31`, `2020-01-31 09:30`, `2020-01-31T09:30:00Z`, with any offset); a stamp without offset
 /// is UTC. `None` where the text is no such stamp or lies outside the years 1677 to 2262.
 pub fn parse_iso(text: &str) -> Option<i64> {
@@ -29,5 +34,6 @@ mod tests {
         assert_eq!(parse_iso("2020-01-31"), parse_iso("2020-01-31T00:00:00Z"));
         assert_eq!(parse_iso("2020-01-31 09:30"), parse_iso("2020-01-31T10:30:00+01:00"));
         assert_eq!(parse_iso("yesterday"), None);
+        assert_eq!(parse_iso("2020-01-31T23:59:59Z").map(day).as_deref(), Some("2020-01-31"));
     }
 }

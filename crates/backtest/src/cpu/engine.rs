@@ -154,23 +154,29 @@ pub fn simulate(
     policy: &mut dyn Policy,
 ) -> Path {
     policy.reset(window.clone());
-    let mut account = Account::new(rules);
-    let mut path = Path::starting(window.start, window.len(), rules.initial_cash);
-    for t in window.start..window.end.saturating_sub(1) {
+    walk(rules, market, window, |account, t| {
         let portfolio = account.observation(market, t);
-        let level = policy.level(&Observation::new(bars, t, &portfolio));
-        let step = account.step(rules, market, t, level, t + 2 == window.end, &mut |trade| path.trades.push(trade));
-        path.push(step.ret, &account);
-    }
-    path.counts = *account.counts();
-    path
+        Some(policy.level(&Observation::new(bars, t, &portfolio)))
+    })
 }
 
 /// Replays given `levels`, one per decision of `window`, without observations: the fast path for signals.
 pub fn replay(rules: &Rules, market: &Market<'_>, window: Range<usize>, levels: &[f64]) -> Path {
+    let mut levels = levels.iter();
+    walk(rules, market, window, |_, _| levels.next().copied())
+}
+
+/// One account along `window`, asking for a level before each step, until there is none.
+fn walk(
+    rules: &Rules,
+    market: &Market<'_>,
+    window: Range<usize>,
+    mut level: impl FnMut(&Account, usize) -> Option<f64>,
+) -> Path {
     let mut account = Account::new(rules);
     let mut path = Path::starting(window.start, window.len(), rules.initial_cash);
-    for (t, &level) in (window.start..window.end.saturating_sub(1)).zip(levels) {
+    for t in window.start..window.end.saturating_sub(1) {
+        let Some(level) = level(&account, t) else { break };
         let step = account.step(rules, market, t, level, t + 2 == window.end, &mut |trade| path.trades.push(trade));
         path.push(step.ret, &account);
     }
