@@ -17,11 +17,6 @@ use crate::printer::Printer;
 use crate::run_folder::RunFolder;
 use crate::setup;
 
-/// One trained policy.
-struct Checkpoint {
-    dir: PathBuf,
-}
-
 pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let Some((file, runs)) = args.paths.split_last() else { return Ok(()) };
     let config = setup::settings(&args.config, &args.data)?;
@@ -52,7 +47,7 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
             continue;
         }
         if several {
-            printer.data(format_args!("{}{}", if i == 0 { "" } else { "\n" }, checkpoint.dir.display()))?;
+            printer.data(format_args!("{}{}", if i == 0 { "" } else { "\n" }, checkpoint.display()))?;
         }
         outcome::print(&report, folder.as_ref(), printer)?;
     }
@@ -60,18 +55,18 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
 }
 
 fn evaluate(
-    checkpoint: &Checkpoint,
+    checkpoint: &Path,
     args: &EvaluateArgs,
     config: &RunConfig,
     dataset: &Dataset,
     features: &FeatureTable,
     device: &str,
 ) -> anyhow::Result<(RunReport, Vec<AccountPath>)> {
-    let mut policy = load_policy(&checkpoint.dir, features)?;
+    let mut policy = load_policy(checkpoint, features)?;
     let rules = dataset.rules(config)?;
     let windows = setup::cut(features.warmup_bars()..features.n_bars(), args.windows)?;
     let paths: Vec<_> = windows.into_iter().map(|window| dataset.trade(&rules, window, &mut policy)).collect();
-    let label = format!("dqn {}", label(&checkpoint.dir));
+    let label = format!("dqn {}", label(checkpoint));
     let info = setup::run_info("evaluate", &label, device, &dataset.summary);
     let outcome = Outcome { config, info: &info, dataset, paths: &paths, train: &[], training: Vec::new() };
     Ok((outcome.report()?, paths))
@@ -83,9 +78,9 @@ fn label(dir: &Path) -> String {
 }
 
 /// The checkpoints of a run, or the one that is named.
-fn find(path: &Path) -> anyhow::Result<Vec<Checkpoint>> {
+fn find(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if path.join(POLICY_FILE).is_file() {
-        return Ok(vec![Checkpoint { dir: path.to_owned() }]);
+        return Ok(vec![path.to_owned()]);
     }
     let nothing = || {
         hinted(
@@ -96,16 +91,16 @@ fn find(path: &Path) -> anyhow::Result<Vec<Checkpoint>> {
     let folder = RunFolder::open(path).map_err(|_| nothing())?;
     let mut found = Vec::new();
     while folder.checkpoint(found.len()).join(POLICY_FILE).is_file() {
-        found.push(Checkpoint { dir: folder.checkpoint(found.len()) });
+        found.push(folder.checkpoint(found.len()));
     }
     if found.is_empty() { Err(nothing()) } else { Ok(found) }
 }
 
 /// Trading the time a policy was trained on says nothing about the future, and other costs than those it was trained under
 /// ask another question.
-fn warn(checkpoint: &Checkpoint, config: &RunConfig, dataset: &Dataset, printer: Printer) -> anyhow::Result<()> {
-    let file = read_policy_file(&checkpoint.dir)?;
-    let (dir, ts) = (checkpoint.dir.display(), dataset.bars.ts());
+fn warn(checkpoint: &Path, config: &RunConfig, dataset: &Dataset, printer: Printer) -> anyhow::Result<()> {
+    let file = read_policy_file(checkpoint)?;
+    let (dir, ts) = (checkpoint.display(), dataset.bars.ts());
     if file.trained_first_ts <= ts[ts.len() - 1] && file.trained_last_ts >= ts[0] {
         printer.warn(format_args!(
             "{dir} was trained on bars of {} to {}, inside the time traded here: on the same market this is not out of sample",
@@ -116,7 +111,7 @@ fn warn(checkpoint: &Checkpoint, config: &RunConfig, dataset: &Dataset, printer:
     if file.sim != config.sim {
         printer.warn(format_args!(
             "{dir} was trained under other costs or rules than it trades here; its own are in {} and its run's run.toml (--config)",
-            checkpoint.dir.join(POLICY_FILE).display(),
+            checkpoint.join(POLICY_FILE).display(),
         ));
     }
     Ok(())
