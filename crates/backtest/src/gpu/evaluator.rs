@@ -8,10 +8,11 @@ use std::ops::Range;
 use gigabar_gpu::{Device, Traffic};
 
 use super::error::EvaluateError;
-use super::layout::{EnvBar, EnvRules, EnvTrade, EnvWindow, RolloutPair};
+use super::layout::{EnvBar, EnvRules, EnvWindow, RolloutPair};
 use super::metrics::{WindowSummary, launch_summarise};
 use super::mlp::{MlpPlan, MlpPolicy};
-use super::rollout::{MarketBuffers, given_source, launch_given, launch_greedy, launch_project, metrics_source};
+use super::replay::{TradeBuffers, given_source, launch_given};
+use super::rollout::{MarketBuffers, launch_greedy, launch_project, metrics_source};
 use crate::cpu::engine::{Market, Rules};
 use crate::path::Path;
 use workspace::{Greedy, paths_of};
@@ -234,8 +235,8 @@ impl GpuBacktestEvaluator {
         }
         let path = workspace::path_buffers(device, &pairs, columns.len(), true, false)?;
         let levels = device.upload("levels", &columns)?;
-        let trades = device.zeros::<EnvTrade>("trades", pairs.len() * trade_capacity)?;
-        let kernel = device.kernel(&given_source(true), "rollout_given")?;
+        let trades = TradeBuffers::with_room(device, pairs.iter().map(|_| trade_capacity))?;
+        let kernel = device.kernel(&given_source(self.flags, true), "replay_given")?;
         let n_steps = self.windows.iter().map(|window| window.n_bars - 1).max().unwrap_or(0);
         launch_given(device, &kernel, &self.market, &path, &levels, &trades, 0..n_steps)?;
         let summarise = device.kernel(&metrics_source(), "metrics_summarise")?;

@@ -1,13 +1,14 @@
 //! Evaluation on a GPU: every policy over every window in one go, without leaving the device until one small read.
 //!
-//! `env.cuh` repeats [`cpu::account`](crate::cpu::account) bit for bit; `rollout.cu` runs it over windows, with given
-//! levels or with a network; `metrics.cu` reduces the paths. [`GpuBacktestEvaluator`] is the way in.
+//! `env.cuh` repeats [`cpu::account`](crate::cpu::account) bit for bit; `replay.cu` runs it over windows with given
+//! levels, `rollout.cu` with a network; `metrics.cu` reduces the paths. [`GpuBacktestEvaluator`] is the way in.
 
 mod error;
 mod evaluator;
 pub mod layout;
 mod metrics;
 mod mlp;
+pub mod replay;
 pub mod rollout;
 
 pub use error::EvaluateError;

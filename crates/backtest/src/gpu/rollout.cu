@@ -3,67 +3,8 @@
 // Shapes: bars [n_rows], windows [n_window], rules [n_rules], accounts [n_pair]; path columns are [Σ n_bars] with a pair's
 // first element at `path`. Deterministic: fixed trees only, no atomics.
 //
-//   rollout_given   one thread per pair; levels given per step. CPU twin: cpu::engine::replay.
 //   rollout_greedy  one block per SLOTS pairs of one policy; levels by argmax of the network. CPU twin: cpu::engine::simulate
-//                   with learn's NetPolicy.
-
-#if !ROLLOUT_GREEDY
-
-struct KeepTrades {
-    EnvTrade* out;
-    u32 capacity;
-    u32 n;
-    GB_DEVICE void operator()(const EnvTrade& trade) {
-        if (n < capacity) out[n] = trade;
-        n += 1;
-    }
-};
-
-// cash, units, level_held may be null (WRITE_PATH 0); trades [n_pair, trade_capacity] keeps the first ones, and the
-// account's count says how many there were.
-extern "C" __global__ void rollout_given(const EnvBar* __restrict__ bars, const EnvWindow* __restrict__ windows,
-                                         const EnvRules* __restrict__ rules, const RolloutPair* __restrict__ pairs,
-                                         const f64* __restrict__ levels, EnvAccount* accounts, f64* equity,
-                                         f64* returns, f64* cash, f64* units, f64* level_held, EnvTrade* trades,
-                                         u32 trade_capacity, u32 n_pair, u32 t0, u32 n_steps) {
-    u32 index = blockIdx.x * blockDim.x + threadIdx.x;
-    if (index >= n_pair) return;
-    RolloutPair pair = pairs[index];
-    EnvWindow window = windows[pair.window];
-    EnvRules r = rules[window.rules];
-    EnvAccount account;
-    if (t0 == 0) {
-        env_new(account, r);
-        equity[pair.path] = account.equity;
-#if WRITE_PATH
-        cash[pair.path] = account.cash;
-        units[pair.path] = account.units;
-        level_held[pair.path] = account.level;
-#endif
-    } else {
-        account = accounts[index];
-    }
-    KeepTrades sink{trades + (i64)index * trade_capacity, trade_capacity, account.trades};
-    u32 steps = steps_from(window.n_bars, t0, n_steps);
-    EnvBar now = bars[window.row + t0];
-    for (u32 step = 0; step < steps; ++step) {
-        u32 t = t0 + step;
-        EnvBar next = bars[window.row + t + 1];
-        i64 at = pair.path + t;
-        env_step(r, account, now, next, window.first_bar + t, levels[at], t + 2 == window.n_bars, sink);
-        returns[at] = account.last_return;
-        equity[at + 1] = account.equity;
-#if WRITE_PATH
-        cash[at + 1] = account.cash;
-        units[at + 1] = account.units;
-        level_held[at + 1] = account.level;
-#endif
-        now = next;
-    }
-    accounts[index] = account;
-}
-
-#else
+//                   with learn's NetPolicy. Given levels: replay.cu.
 
 // Three warpgroups: two compute, the warps of the third keep an account each (those beyond SLOTS leave at once).
 #define BLOCK_THREADS (COMPUTE_THREADS + 128)
@@ -316,5 +257,3 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
                      accounts + (i64)blockIdx.x * SLOTS + s, equity, returns, actions, t0, n, thread % 32);
     }
 }
-
-#endif

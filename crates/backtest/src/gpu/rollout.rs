@@ -1,39 +1,30 @@
-//! Sources and launches of `rollout.cu` and `project.cu`. This file owns grid and block.
+//! Sources and launches of `rollout.cu`, `project.cu`; the buffers all rollouts share. This file owns grid and block.
 
 use gigabar_gpu::header::{PRELUDE, REDUCE};
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape};
 
-use super::layout::{self, EnvAccount, EnvBar, EnvRules, EnvTrade, EnvWindow, RolloutPair};
+use super::layout::{self, EnvAccount, EnvBar, EnvRules, EnvWindow, RolloutPair};
 use super::mlp::MlpPlan;
 
 /// The account and one bar of its life, for kernels and for a host compiler.
 pub const ENV: (&str, &str) = ("env.cuh", include_str!("env.cuh"));
-const WINDOW: (&str, &str) = ("window.cuh", include_str!("window.cuh"));
+pub(crate) const WINDOW: (&str, &str) = ("window.cuh", include_str!("window.cuh"));
 const MLP: (&str, &str) = ("mlp.cuh", include_str!("mlp.cuh"));
 const ROLLOUT: (&str, &str) = ("rollout.cu", include_str!("rollout.cu"));
 const PROJECT: (&str, &str) = ("project.cu", include_str!("project.cu"));
 const METRICS: (&str, &str) = ("metrics.cu", include_str!("metrics.cu"));
 
-/// Threads of a block where each runs one pair. Few, so that a few hundred pairs spread over all multiprocessors.
-const GIVEN_THREADS: usize = 32;
 const PROJECT_THREADS: usize = 256;
 /// `TILE_BARS`, `TILE_OUT` of `project.cu`.
 const PROJECT_TILE: (usize, usize) = (128, 64);
 /// Blocks of a grid's third dimension.
 const MAX_GRID_Z: usize = 65_535;
 
-/// Source of `rollout_given`; `path` writes cash, units and level too.
-pub fn given_source(path: bool) -> KernelSource {
-    let source = KernelSource::new("rollout.cu (given levels)").texts(&[PRELUDE, ENV, WINDOW, ROLLOUT]).exact();
-    layout::define(source).define("ROLLOUT_GREEDY", 0).define("WRITE_PATH", u32::from(path))
-}
-
 /// Source of `rollout_greedy`; `flags` are those of all rules together, `actions` writes every action.
 pub fn greedy_source(plan: &MlpPlan, flags: u32, actions: bool) -> KernelSource {
     let source = KernelSource::new("rollout.cu (greedy)").texts(&[PRELUDE, ENV, WINDOW, MLP, ROLLOUT]).exact();
     let source = if plan.moves_registers { source.arch_specific() } else { source };
     plan.define(layout::define(source))
-        .define("ROLLOUT_GREEDY", 1)
         .define("WRITE_ACTIONS", u32::from(actions))
         .define("ENV_FLAGS", format!("{flags}u"))
 }
@@ -81,44 +72,6 @@ pub(crate) struct PathBuffers {
     pub(crate) units: Buffer<f64>,
     pub(crate) level: Buffer<f64>,
     pub(crate) actions: Buffer<u8>,
-}
-
-/// Runs `rollout_given`: levels `[Σ n_bars]`, trades `[n_pair, trade_capacity]`, decisions `t0..t0 + n_steps`.
-///
-/// # Errors
-/// [`GpuError::Launch`].
-#[allow(unsafe_code)]
-pub(crate) fn launch_given(
-    device: &Device,
-    kernel: &Kernel,
-    market: &MarketBuffers,
-    path: &PathBuffers,
-    levels: &Buffer<f64>,
-    trades: &Buffer<EnvTrade>,
-    steps: std::ops::Range<u32>,
-) -> Result<(), GpuError> {
-    let n_pair = path.pairs.len();
-    let launch = kernel
-        .launch()
-        .buffer(&market.bars)
-        .buffer(&market.windows)
-        .buffer(&market.rules)
-        .buffer(&path.pairs)
-        .buffer(levels)
-        .buffer(&path.accounts)
-        .buffer(&path.equity)
-        .buffer(&path.returns)
-        .buffer(&path.cash)
-        .buffer(&path.units)
-        .buffer(&path.level)
-        .buffer(trades)
-        .value((trades.len() / n_pair.max(1)) as u32)
-        .value(n_pair as u32)
-        .value(steps.start)
-        .value(steps.end - steps.start);
-    // SAFETY: the arguments are rollout_given's, in order; every pair's window and path lie inside the buffers, which
-    // the evaluator allocated from the same lengths.
-    unsafe { launch.run(device, LaunchShape::covering(n_pair, GIVEN_THREADS)) }
 }
 
 /// The networks of one evaluation on the device.

@@ -1,4 +1,4 @@
-//! `rollout_given` beside `cpu::engine::replay`, and `metrics_summarise` beside the CPU metrics.
+//! `replay_given` beside `cpu::engine::replay`, and `metrics_summarise` beside the CPU metrics.
 
 use gigabar_backtest::SimConfig;
 use gigabar_backtest::cpu::engine::{Market, Rules, replay};

@@ -6,33 +6,32 @@ use std::process::Command;
 
 use gigabar_backtest::SimConfig;
 use gigabar_backtest::cpu::account::Account;
-use gigabar_backtest::cpu::engine::{Market, Rules, replay};
-use gigabar_backtest::gpu::layout::{EnvAccount, EnvBar, EnvRules, EnvTrade, EnvWindow, NO_PAIR, RolloutPair};
-use gigabar_backtest::gpu::rollout::{given_source, greedy_source, metrics_source, project_source};
+use gigabar_backtest::cpu::engine::{Market, Rules};
+use gigabar_backtest::gpu::layout::{EnvAccount, EnvBar, EnvRules, EnvWindow, NO_PAIR, RolloutPair};
+use gigabar_backtest::gpu::rollout::{greedy_source, metrics_source, project_source};
 use gigabar_backtest::gpu::{MlpActivation, MlpPlan, MlpShape, WindowSummary};
 use gigabar_backtest::metric::{max_drawdown, sharpe, total_pnl};
 use gigabar_backtest::rules::TripleBarrier;
 use gigabar_gpu::{Arch, KernelSource};
 use gigabar_market::Bars;
-use gigabar_market::rng::Philox;
 use gigabar_market::sigma::sigma;
 use gigabar_market::synth::{RandomWalkConfig, random_walk};
 use libloading::Library;
 
-use crate::support::{argmax, forward, random_features, random_policy, same_column, same_path};
+use crate::support::{argmax, forward, random_features, random_policy, same_column};
 
 const N_FEATURE: usize = 21;
 const TIE: f32 = 2e-5;
 
 /// A kernel source as a host library with one entry `host_run(arguments…)`.
-struct HostKernel {
+pub(crate) struct HostKernel {
     library: Library,
     _folder: tempfile::TempDir,
 }
 
 impl HostKernel {
     /// `entry` is the C++ parameter list and the launch.
-    fn build(source: &KernelSource, parameters: &str, launch: &str) -> Self {
+    pub(crate) fn build(source: &KernelSource, parameters: &str, launch: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (text, library) = (folder.path().join("kernel.cpp"), folder.path().join("libkernel.so"));
         let shim = include_str!("kernel_host.h");
@@ -51,7 +50,7 @@ impl HostKernel {
     }
 
     /// Calls the entry, all of whose parameters are pointers, then the given numbers.
-    fn run(&self, pointers: &[*mut u8], numbers: &[u32]) {
+    pub(crate) fn run(&self, pointers: &[*mut u8], numbers: &[u32]) {
         type Entry = unsafe extern "C" fn(*const *mut u8, *const u32) -> i32;
         // SAFETY: `host_run` has this type (see the parameter lists below) and stays within the arrays given.
         let deadlocks = unsafe { self.library.get::<Entry>(b"host_run").unwrap()(pointers.as_ptr(), numbers.as_ptr()) };
@@ -59,32 +58,32 @@ impl HostKernel {
     }
 }
 
-const PARAMETERS: &str = "void** p, const u32* n";
+pub(crate) const PARAMETERS: &str = "void** p, const u32* n";
 
-fn raw<T>(values: &mut [T]) -> *mut u8 {
+pub(crate) fn raw<T>(values: &mut [T]) -> *mut u8 {
     values.as_mut_ptr().cast()
 }
 
 /// A small market and windows of unequal length inside it.
-struct World {
+pub(crate) struct World {
     bars: Bars,
     sigma: Vec<f64>,
     config: SimConfig,
     features: Vec<f32>,
-    ranges: Vec<std::ops::Range<usize>>,
+    pub(crate) ranges: Vec<std::ops::Range<usize>>,
 }
 
 /// What every kernel reads.
-struct Arrays {
-    bars: Vec<EnvBar>,
-    windows: Vec<EnvWindow>,
-    rules: Vec<EnvRules>,
-    features: Vec<f32>,
-    periods: Vec<f64>,
+pub(crate) struct Arrays {
+    pub(crate) bars: Vec<EnvBar>,
+    pub(crate) windows: Vec<EnvWindow>,
+    pub(crate) rules: Vec<EnvRules>,
+    pub(crate) features: Vec<f32>,
+    pub(crate) periods: Vec<f64>,
 }
 
 impl World {
-    fn new(config: SimConfig, ranges: Vec<std::ops::Range<usize>>) -> Self {
+    pub(crate) fn new(config: SimConfig, ranges: Vec<std::ops::Range<usize>>) -> Self {
         let n_bars = ranges.iter().map(|range| range.end).max().unwrap() + 1;
         let walk = RandomWalkConfig { volatility: 0.02, ..RandomWalkConfig::default() };
         let bars = random_walk(n_bars, 9, &walk).unwrap();
@@ -92,15 +91,15 @@ impl World {
         Self { sigma: sigma(bars.close()), bars, config, features, ranges }
     }
 
-    fn market(&self) -> Market<'_> {
+    pub(crate) fn market(&self) -> Market<'_> {
         Market::new(&self.bars, &self.sigma)
     }
 
-    fn rules(&self) -> Rules {
+    pub(crate) fn rules(&self) -> Rules {
         Rules::new(&self.config, &self.market()).unwrap()
     }
 
-    fn arrays(&self) -> Arrays {
+    pub(crate) fn arrays(&self) -> Arrays {
         let (market, mut bars, mut windows, mut features) = (self.market(), Vec::new(), Vec::new(), Vec::new());
         for range in &self.ranges {
             let (row, n_bars, first_bar) = (bars.len() as i64, range.len() as u32, range.start as u32);
@@ -114,7 +113,7 @@ impl World {
 }
 
 /// `metrics_summarise` over paths already made.
-fn summarise(
+pub(crate) fn summarise(
     arrays: &mut Arrays,
     pairs: &mut [RolloutPair],
     accounts: &mut [EnvAccount],
@@ -227,7 +226,7 @@ fn hold(
     assert_eq!(*engine.counts(), account.counts(), "window {w}: counts");
 }
 
-fn costs() -> SimConfig {
+pub(crate) fn costs() -> SimConfig {
     SimConfig {
         commission_bps: 2.0,
         half_spread_bps: 1.0,
@@ -254,56 +253,4 @@ fn other_depths_and_widths_do_too() {
     greedy(&shape(&[512], 5, MlpActivation::Silu, false), 2, 1, 1_000, &world);
     greedy(&shape(&[128, 60, 64], 9, MlpActivation::Silu, false), 1, 1, 40, &world);
     greedy(&shape(&[64, 500], 2, MlpActivation::Tanh, false), 2, 2, 33, &world);
-}
-
-#[test]
-fn given_levels_and_every_summary_equal_the_engine() {
-    let lengths = [2, 3, 256, 257, 258, 4_096, 4_097, 4_098, 8_300, 21_000];
-    let world = World::new(costs(), lengths.iter().map(|n| 5..5 + n).collect());
-    let mut arrays = world.arrays();
-    let mut rng = Philox::new(2, 2);
-    let (mut pairs, mut levels) = (Vec::new(), Vec::new());
-    for (w, &n) in lengths.iter().enumerate() {
-        pairs.push(RolloutPair { path: levels.len() as i64, window: w as u32, policy: 0 });
-        levels.extend((0..n).map(|_| [-1.0, 0.0, 0.5, 1.0, f64::NAN][rng.index(5)]));
-    }
-    let capacity = 21_000;
-    let mut columns = vec![vec![f64::NAN; levels.len()]; 5];
-    let mut accounts = vec![EnvAccount::default(); pairs.len()];
-    let mut trades = vec![EnvTrade::default(); pairs.len() * capacity];
-    let kernel = HostKernel::build(
-        &given_source(true),
-        PARAMETERS,
-        "(n[1] + 31) / 32, 1, 1, 32, [=] { rollout_given((EnvBar*)p[0], (EnvWindow*)p[1], (EnvRules*)p[2], \
-         (RolloutPair*)p[3], (f64*)p[4], (EnvAccount*)p[5], (f64*)p[6], (f64*)p[7], (f64*)p[8], (f64*)p[9], (f64*)p[10], \
-         (EnvTrade*)p[11], n[0], n[1], n[2], n[3]); }",
-    );
-    let market = [raw(&mut arrays.bars), raw(&mut arrays.windows), raw(&mut arrays.rules), raw(&mut pairs)];
-    let path: Vec<*mut u8> = columns.iter_mut().map(|column| raw(column)).collect();
-    let pointers = [&market[..], &[raw(&mut levels), raw(&mut accounts)], &path, &[raw(&mut trades)]].concat();
-    // Two launches: the state goes over.
-    kernel.run(&pointers, &[capacity as u32, pairs.len() as u32, 0, 4_000]);
-    kernel.run(&pointers, &[capacity as u32, pairs.len() as u32, 4_000, 40_000]);
-    let [equity, returns, cash, units, level] = &mut columns[..] else { unreachable!() };
-    let summaries = summarise(&mut arrays, &mut pairs, &mut accounts, equity, returns);
-    for (w, range) in world.ranges.iter().enumerate() {
-        let (start, n) = (pairs[w].path as usize, range.len());
-        let want = replay(&world.rules(), &world.market(), range.clone(), &levels[start..start + n - 1]);
-        let cut = |column: &[f64], n: usize| column[start..start + n].to_vec();
-        let got = gigabar_backtest::Path {
-            first_bar: range.start,
-            returns: cut(returns, n - 1),
-            equity: cut(equity, n),
-            cash: cut(cash, n),
-            units: cut(units, n),
-            level: cut(level, n),
-            trades: trades[w * capacity..][..accounts[w].trades as usize].iter().map(|t| t.trade().unwrap()).collect(),
-            counts: accounts[w].counts(),
-        };
-        same_path(w, &want, &got);
-        assert_eq!(sharpe(&want.returns, 0.0, arrays.periods[w]), summaries[w].sharpe(), "window {w}");
-        assert_eq!(max_drawdown(&want.equity), Some(summaries[w].max_drawdown), "window {w}");
-        assert_eq!(total_pnl(&want.equity), Some(summaries[w].total_pnl), "window {w}");
-        assert_eq!(want.trades.len(), summaries[w].n_trades as usize, "window {w}");
-    }
 }

@@ -11,6 +11,7 @@ mod metric_identities;
 mod metric_oracles;
 mod nvrtc;
 mod random_case;
+mod replay_host;
 mod signals;
 #[path = "../gpu/support.rs"]
 #[allow(dead_code)]

@@ -1,7 +1,8 @@
 //! Every kernel and every kind of specialisation compiles for every architecture, without a GPU; the resident kernel holds
 //! its weights without spilling. Where NVRTC is not installed the tests print a note: CI has it.
 
-use gigabar_backtest::gpu::rollout::{given_source, greedy_source, metrics_source, project_source};
+use gigabar_backtest::gpu::replay::given_source;
+use gigabar_backtest::gpu::rollout::{greedy_source, metrics_source, project_source};
 use gigabar_backtest::gpu::{MlpActivation, MlpPlan, MlpShape};
 use gigabar_gpu::{Arch, KernelSource, compile, nvrtc_version};
 
@@ -46,9 +47,23 @@ fn fixed_kernels_compile_everywhere() {
     }
     for arch in ARCHS {
         for path in [false, true] {
-            compiles(&given_source(path), arch);
+            compiles(&given_source(0, path), arch);
+            compiles(&given_source(u32::MAX, path), arch);
         }
         compiles(&metrics_source(), arch);
+    }
+}
+
+#[test]
+fn the_replay_keeps_its_account_in_registers() {
+    if !has_nvrtc() {
+        return;
+    }
+    for arch in ARCHS {
+        let log = compiles(&given_source(u32::MAX, true).flag("--ptxas-options=-v"), arch);
+        let (registers, spilled) = resources(&log);
+        println!("{arch}: {registers} registers, {spilled} B spilled");
+        assert_eq!(spilled, 0, "{log}");
     }
 }
 

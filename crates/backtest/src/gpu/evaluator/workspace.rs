@@ -6,6 +6,7 @@ use crate::gpu::error::EvaluateError;
 use crate::gpu::layout::{EnvTrade, EnvWindow, NO_PAIR, RolloutPair};
 use crate::gpu::metrics::WindowSummary;
 use crate::gpu::mlp::{MlpPlan, MlpPolicy};
+use crate::gpu::replay::TradeBuffers;
 use crate::gpu::rollout::{PathBuffers, PolicyBuffers, greedy_source, metrics_source, project_source};
 use crate::path::Path;
 
@@ -133,22 +134,25 @@ pub(super) fn paths_of(
     path: &PathBuffers,
     windows: &[EnvWindow],
     pairs: &[RolloutPair],
-    trades: Option<&Buffer<EnvTrade>>,
+    trades: Option<&TradeBuffers>,
 ) -> Result<Vec<DevicePath>, EvaluateError> {
     let accounts = path.accounts.read()?;
     let columns = [&path.equity, &path.returns, &path.cash, &path.units, &path.level].map(Buffer::read);
     let [equity, returns, cash, units, level] = columns;
     let (equity, returns, cash, units, level) = (equity?, returns?, cash?, units?, level?);
     let actions = path.actions.read()?;
-    let trades = trades.map_or(Ok(Vec::new()), Buffer::read)?;
-    let capacity = trades.len() / pairs.len().max(1);
+    let (trades, trade_start) = match trades {
+        Some(trades) => (trades.trades.read()?, trades.start.read()?),
+        None => (Vec::new(), vec![0; pairs.len() + 1]),
+    };
     let one = |(i, pair): (usize, &RolloutPair)| {
         let window = windows[pair.window as usize];
         let (start, n_bars) = (pair.path as usize, window.n_bars as usize);
         let account = &accounts[i];
         let n_trades = account.trades as usize;
         let cut = |column: &[f64], n: usize| column.get(start..start + n).unwrap_or_default().to_vec();
-        let kept = if capacity == 0 { &[][..] } else { &trades[i * capacity..][..n_trades.min(capacity)] };
+        let kept = &trades[trade_start[i] as usize..trade_start[i + 1] as usize];
+        let kept = &kept[..n_trades.min(kept.len())];
         DevicePath {
             path: Path {
                 first_bar: window.first_bar as usize,
