@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use gigabar_market::Bars;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{CATALOG, Format, MetricConfig, Moments, PathView, Trials, WindowMetrics};
+use crate::metric::probabilistic_sharpe::deflated_sharpe_of;
+use crate::metric::{CATALOG, Format, MetricConfig, Moments, Trials, WindowMetrics, WindowStats};
 use crate::path::{Counts, Path};
 
 /// Metrics per window, pooled over all of them, and their spread.
@@ -88,45 +89,89 @@ impl EvalReport {
     /// # Panics
     /// When a path reaches beyond `bars`.
     pub fn with_trials(policy: &str, bars: &Bars, paths: &[Path], config: &MetricConfig, trials: Trials) -> Self {
+        Self::from_stats(policy, bars, &ReportStats::of(bars, paths, config), config, trials)
+    }
+
+    /// The report of statistics, whatever computed them from paths through `bars`.
+    pub(crate) fn from_stats(
+        policy: &str,
+        bars: &Bars,
+        stats: &ReportStats,
+        config: &MetricConfig,
+        trials: Trials,
+    ) -> Self {
         let ppy = bars.periods_per_year();
-        let holds: Vec<Path> = paths.iter().map(|path| hold(bars, path)).collect();
-        let windows: Vec<WindowReport> = paths
-            .iter()
-            .zip(&holds)
-            .enumerate()
-            .map(|(index, (path, hold))| WindowReport::new(index, bars, path, hold, config))
-            .collect();
-        let (hold, account) = (pool(&holds), pool(paths));
-        let (pooled, dsr) =
-            WindowMetrics::compute_deflated(PathView::from(account.get()), &hold.get().returns, ppy, config, trials);
+        let windows: Vec<WindowReport> =
+            stats.windows.iter().enumerate().map(|(i, window)| WindowReport::new(i, bars, window, config)).collect();
+        let pooled = WindowMetrics::from_stats(&stats.pooled, ppy, config);
         Self {
             policy: policy.into(),
             periods_per_year: ppy,
             n_trials: trials.n,
             config: *config,
             across: across(&windows),
-            benchmark: WindowMetrics::compute(hold.get(), &hold.get().returns, ppy, config),
+            benchmark: WindowMetrics::from_stats(&stats.hold, ppy, config),
             psr: pooled.psr,
-            dsr,
+            dsr: deflated_sharpe_of(&stats.pooled.returns.moments, trials, config.risk_free, ppy),
             pooled,
             windows,
         }
     }
 }
 
+/// What a report's metrics are formulas of.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ReportStats {
+    /// In the order of the windows.
+    pub(crate) windows: Vec<SpanStats>,
+    /// The windows as one account.
+    pub(crate) pooled: WindowStats,
+    /// Holding the instrument, as one account.
+    pub(crate) hold: WindowStats,
+}
+
+/// One window of [`ReportStats`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SpanStats {
+    /// First bar, an index into the data set.
+    pub(crate) first_bar: usize,
+    /// Of the policy.
+    pub(crate) own: WindowStats,
+    /// Of holding the instrument over the same bars.
+    pub(crate) hold: WindowStats,
+}
+
+impl ReportStats {
+    fn of(bars: &Bars, paths: &[Path], config: &MetricConfig) -> Self {
+        let stats = |path: &Path, hold: &Path| WindowStats::of(path, &hold.returns, bars.periods_per_year(), config);
+        let holds: Vec<Path> = paths.iter().map(|path| hold(bars, path)).collect();
+        let span = |(path, hold): (&Path, &Path)| SpanStats {
+            first_bar: path.first_bar,
+            own: stats(path, hold),
+            hold: stats(hold, hold),
+        };
+        let (hold, account) = (pool(&holds), pool(paths));
+        Self {
+            windows: paths.iter().zip(&holds).map(span).collect(),
+            pooled: stats(account.get(), hold.get()),
+            hold: stats(hold.get(), hold.get()),
+        }
+    }
+}
+
 impl WindowReport {
-    fn new(index: usize, bars: &Bars, path: &Path, hold: &Path, config: &MetricConfig) -> Self {
+    fn new(index: usize, bars: &Bars, stats: &SpanStats, config: &MetricConfig) -> Self {
         let ppy = bars.periods_per_year();
-        let last_bar = path.first_bar + path.returns.len();
+        let last_bar = stats.first_bar + stats.own.n_bars;
         Self {
             index,
-            first_bar: path.first_bar,
+            first_bar: stats.first_bar,
             last_bar,
-            first_ts: bars.ts()[path.first_bar],
+            first_ts: bars.ts()[stats.first_bar],
             last_ts: bars.ts()[last_bar],
-            n_bars: path.returns.len() + 1,
-            metrics: WindowMetrics::compute(path, &hold.returns, ppy, config),
-            benchmark: WindowMetrics::compute(hold, &hold.returns, ppy, config),
+            n_bars: stats.own.n_bars + 1,
+            metrics: WindowMetrics::from_stats(&stats.own, ppy, config),
+            benchmark: WindowMetrics::from_stats(&stats.hold, ppy, config),
         }
     }
 }
@@ -171,18 +216,25 @@ fn pool(paths: &[Path]) -> Pool<'_> {
     let mut account = Path { first_bar: paths.first().map_or(0, |path| path.first_bar), ..Path::default() };
     for path in paths {
         let start = path.equity.first().copied().unwrap_or(1.0);
-        let scale = account.equity.last().map_or(1.0, |&equity| equity / start);
+        let scale = takeover(account.equity.last().copied(), start);
         // The first point of a later window is the last point of the one before.
         let skip = usize::from(!account.equity.is_empty());
         account.equity.extend(path.equity.iter().skip(skip).map(|e| e * scale));
         account.returns.extend_from_slice(&path.returns);
         account.trades.extend_from_slice(&path.trades);
-        account.counts = add(account.counts, path.counts, scale);
+        account.counts = add_counts(account.counts, path.counts, scale);
     }
     Pool::Many(Box::new(account))
 }
 
-fn add(sum: Counts, window: Counts, scale: f64) -> Counts {
+/// What the money of a window that begins with `start` is multiplied by when it takes over the equity `before`; the first
+/// window keeps its own.
+pub(crate) fn takeover(before: Option<f64>, start: f64) -> f64 {
+    before.map_or(1.0, |equity| equity / start)
+}
+
+/// Counts of an account and of a window that follows it, whose money is scaled.
+pub(crate) fn add_counts(sum: Counts, window: Counts, scale: f64) -> Counts {
     Counts {
         bars_in_market: sum.bars_in_market + window.bars_in_market,
         fills: sum.fills + window.fills,

@@ -8,7 +8,10 @@ use super::defined;
 /// Growth a year as a fraction.
 pub fn cagr(equity: &[f64], periods_per_year: f64) -> Option<f64> {
     let (&first, &last) = (equity.first()?, equity.last()?);
-    let n = equity.len() - 1;
+    cagr_of(first, last, equity.len() - 1, periods_per_year)
+}
+
+pub(crate) fn cagr_of(first: f64, last: f64, n: usize, periods_per_year: f64) -> Option<f64> {
     if n == 0 || first <= 0.0 {
         return None;
     }

@@ -1,8 +1,8 @@
 //! The metric suite, one file per metric or tight family, each with formula, convention, reference and tests by hand.
 //!
 //! - Inputs of a window: simple returns r_1..r_n per bar, equity E_0..E_n, closed trades, event counts, and N, the
-//!   periods per year. [`WindowMetrics::compute`] makes everything of them in a few passes; the functions of the single
-//!   files make one metric of a slice.
+//!   periods per year. [`WindowMetrics::compute`] makes everything of them in a few passes: [`WindowStats`] first, then
+//!   formulas of those. The functions of the single files make one metric of a slice.
 //! - An undefined metric is `None` (`null` in JSON, `–` in tables), never 0 and never infinite.
 //! - A NaN return is a missing value: it is skipped, and n of the return metrics does not count it. (The simulator makes
 //!   none.) Metrics of the equity count every bar.
@@ -17,6 +17,7 @@ pub mod overfitting;
 pub mod probabilistic_sharpe;
 pub mod quantile;
 pub mod scan;
+pub mod stats;
 pub mod sum;
 pub mod trades;
 pub mod value_at_risk;
@@ -51,6 +52,7 @@ pub use quantile::{quantile, quantiles};
 pub use shape::{kurtosis, skew};
 pub use sharpe::sharpe;
 pub use sortino::{downside_deviation, sortino};
+pub use stats::WindowStats;
 pub use tail_ratio::tail_ratio;
 pub use total_return::{compound, total_pnl, total_return};
 pub use trades::TradeStats;

@@ -7,12 +7,19 @@ use super::defined;
 
 /// E_n − E_0, quote currency.
 pub fn total_pnl(equity: &[f64]) -> Option<f64> {
-    defined(equity.last()? - equity.first()?)
+    total_pnl_of(*equity.first()?, *equity.last()?)
 }
 
 /// E_n/E_0 − 1.
 pub fn total_return(equity: &[f64]) -> Option<f64> {
-    let (&first, &last) = (equity.first()?, equity.last()?);
+    total_return_of(*equity.first()?, *equity.last()?)
+}
+
+pub(crate) fn total_pnl_of(first: f64, last: f64) -> Option<f64> {
+    defined(last - first)
+}
+
+pub(crate) fn total_return_of(first: f64, last: f64) -> Option<f64> {
     if first > 0.0 { defined(last / first - 1.0) } else { None }
 }
 

@@ -4,17 +4,16 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::catalog::{self, UnknownMetric};
-use super::drawdown::Drawdown;
-use super::probabilistic_sharpe::{Trials, deflated_sharpe_of, probabilistic_sharpe_of};
-use super::quantile::quantiles_counted;
+use super::probabilistic_sharpe::probabilistic_sharpe_of;
 use super::scan::{PairStats, ReturnStats};
+use super::stats::{EquityStats, TailStats, WindowStats};
 use super::trades::TradeStats;
-use super::{benchmark, calmar, extremes, omega, shape, sharpe, sortino, tail_ratio, turnover, ulcer_index};
-use super::{cagr, defined, exposure, total_pnl, total_return, value_at_risk, volatility};
+use super::{benchmark, cagr, calmar, extremes, omega, shape, sharpe, sortino, tail_ratio, total_return, turnover};
+use super::{defined, exposure, ulcer_index, value_at_risk, volatility};
 use crate::path::{Counts, Path, Trade};
 
 /// Level of the tail ratio, and of the value at risk unless set otherwise.
-const TAIL: f64 = 0.05;
+pub(super) const TAIL: f64 = 0.05;
 
 /// Rates and levels the metrics are measured against.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -187,46 +186,28 @@ impl WindowMetrics {
         periods_per_year: f64,
         config: &MetricConfig,
     ) -> Self {
-        Self::compute_with_stats(path.into(), benchmark_returns, periods_per_year, config).0
+        Self::from_stats(&WindowStats::of(path, benchmark_returns, periods_per_year, config), periods_per_year, config)
     }
 
-    /// As [`Self::compute`], with the deflated Sharpe ratio of a result chosen among `trials`.
-    pub(crate) fn compute_deflated(
-        path: PathView<'_>,
-        benchmark_returns: &[f64],
-        periods_per_year: f64,
-        config: &MetricConfig,
-        trials: Trials,
-    ) -> (Self, Option<f64>) {
-        let (metrics, stats) = Self::compute_with_stats(path, benchmark_returns, periods_per_year, config);
-        (metrics, deflated_sharpe_of(&stats.moments, trials, config.risk_free, periods_per_year))
-    }
-
-    fn compute_with_stats(
-        path: PathView<'_>,
-        benchmark_returns: &[f64],
-        periods_per_year: f64,
-        config: &MetricConfig,
-    ) -> (Self, ReturnStats) {
-        let (stats, drawdown) =
-            rayon::join(|| ReturnStats::of(path.returns, config.mar / periods_per_year), || Drawdown::of(path.equity));
-        let mut metrics = Self::default();
-        metrics.set_returns(path, &stats, periods_per_year, config);
-        if let Some(drawdown) = drawdown {
-            metrics.set_equity(path, &drawdown, periods_per_year);
+    /// The suite from what a window's path comes down to. `config` and `periods_per_year` must be those of the
+    /// statistics, which hold quantiles at its level and sums about its thresholds.
+    pub fn from_stats(stats: &WindowStats, periods_per_year: f64, config: &MetricConfig) -> Self {
+        let mut metrics = Self { n_bars: stats.n_bars, ..Self::default() };
+        metrics.set_returns(&stats.returns, periods_per_year, config);
+        if let Some(equity) = &stats.equity {
+            metrics.set_equity(equity, stats.counts.traded_value, periods_per_year);
         }
-        metrics.set_tails(path.returns, stats.moments.n, config.var_level);
-        metrics.set_trades(path.trades);
-        metrics.set_counts(path);
-        if !benchmark_returns.is_empty() || path.returns.is_empty() {
-            metrics.set_benchmark(&PairStats::of(path.returns, benchmark_returns), periods_per_year, config);
+        metrics.set_tails(&stats.tails, stats.returns.moments.n, config.var_level);
+        metrics.set_trades(&stats.trades, stats.n_trades);
+        metrics.set_counts(stats.counts);
+        if let Some(pair) = &stats.pair {
+            metrics.set_benchmark(pair, periods_per_year, config);
         }
-        (metrics, stats)
+        metrics
     }
 
-    fn set_returns(&mut self, path: PathView<'_>, stats: &ReturnStats, periods_per_year: f64, config: &MetricConfig) {
+    fn set_returns(&mut self, stats: &ReturnStats, periods_per_year: f64, config: &MetricConfig) {
         let moments = &stats.moments;
-        self.n_bars = path.returns.len();
         self.volatility = volatility::volatility_of(moments, periods_per_year);
         self.sharpe = sharpe::sharpe_of(moments, config.risk_free, periods_per_year);
         self.psr = probabilistic_sharpe_of(moments, 0.0, config.risk_free, periods_per_year);
@@ -238,41 +219,33 @@ impl WindowMetrics {
         self.worst_bar = extremes::worst_bar_of(moments);
     }
 
-    fn set_equity(&mut self, path: PathView<'_>, drawdown: &Drawdown, periods_per_year: f64) {
-        self.final_equity = path.equity.last().copied().and_then(defined);
-        self.total_pnl = total_pnl(path.equity);
-        self.total_return = total_return(path.equity);
-        self.cagr = cagr(path.equity, periods_per_year);
+    fn set_equity(&mut self, equity: &EquityStats, traded_value: f64, periods_per_year: f64) {
+        let &EquityStats { first, last, drawdown } = equity;
+        self.final_equity = defined(last);
+        self.total_pnl = total_return::total_pnl_of(first, last);
+        self.total_return = total_return::total_return_of(first, last);
+        self.cagr = cagr::cagr_of(first, last, drawdown.n, periods_per_year);
         self.max_drawdown = defined(drawdown.max);
         self.max_drawdown_bars = Some(drawdown.max_bars);
         self.recovery_bars = drawdown.recovery_bars;
         self.recovered = Some(drawdown.recovered);
-        self.ulcer_index = ulcer_index::ulcer_index_of(drawdown);
+        self.ulcer_index = ulcer_index::ulcer_index_of(&drawdown);
         self.calmar = calmar::calmar_of(self.cagr, self.max_drawdown);
-        self.turnover =
-            turnover::turnover_of(path.counts.traded_value, drawdown.equity_sum, drawdown.n, periods_per_year);
+        self.turnover = turnover::turnover_of(traded_value, drawdown.equity_sum, drawdown.n, periods_per_year);
     }
 
-    fn set_tails(&mut self, returns: &[f64], n: usize, var_level: f64) {
-        let (cut, low, high) = if var_level == TAIL {
-            let [low, high] = quantiles_counted(returns, n, [TAIL, 1.0 - TAIL]);
-            (low, low, high)
-        } else {
-            let [cut, low, high] = quantiles_counted(returns, n, [var_level, TAIL, 1.0 - TAIL]);
-            (cut, low, high)
-        };
+    fn set_tails(&mut self, tails: &TailStats, n: usize, var_level: f64) {
         if value_at_risk::is_defined(n, var_level) {
-            self.var = cut.and_then(|cut| defined(-cut));
-            self.cvar = cut.and_then(|cut| value_at_risk::tail_mean(returns, cut)).map(|mean| -mean);
+            self.var = tails.cut.and_then(|cut| defined(-cut));
+            self.cvar = tails.beyond.map(|mean| -mean);
         }
         if n >= 2 {
-            self.tail_ratio = low.zip(high).and_then(|(low, high)| tail_ratio::tail_ratio_of(low, high));
+            self.tail_ratio = tails.low.zip(tails.high).and_then(|(low, high)| tail_ratio::tail_ratio_of(low, high));
         }
     }
 
-    fn set_trades(&mut self, trades: &[Trade]) {
-        let stats = TradeStats::of(trades);
-        self.n_trades = trades.len();
+    fn set_trades(&mut self, stats: &TradeStats, n_trades: usize) {
+        self.n_trades = n_trades;
         self.win_rate = stats.win_rate();
         self.profit_factor = stats.profit_factor();
         self.payoff_ratio = stats.payoff_ratio();
@@ -282,9 +255,8 @@ impl WindowMetrics {
         self.avg_bars_held = stats.avg_bars_held();
     }
 
-    fn set_counts(&mut self, path: PathView<'_>) {
-        let counts = path.counts;
-        self.exposure = exposure(counts.bars_in_market, path.returns.len());
+    fn set_counts(&mut self, counts: Counts) {
+        self.exposure = exposure(counts.bars_in_market, self.n_bars);
         self.fills = counts.fills;
         self.costs = defined(counts.costs);
         self.carry = defined(counts.carry);
