@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod cpu;
+pub mod ensemble;
 pub mod gpu;
 pub mod metric;
 pub mod path;
@@ -9,6 +10,7 @@ pub mod policy;
 pub mod report;
 pub mod rules;
 
+pub use ensemble::EnsembleVote;
 pub use path::{Counts, ExitReason, Path, Trade};
 pub use policy::{Observation, Policy};
 pub use report::{EvalReport, WindowReport};

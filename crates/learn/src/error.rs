@@ -82,6 +82,12 @@ pub enum LearnError {
         /// The features that differ.
         reason: String,
     },
+    /// Models that cannot decide together.
+    #[error("the ensemble cannot vote: {reason}")]
+    Ensemble {
+        /// What is wrong with them.
+        reason: String,
+    },
 }
 
 impl LearnError {
@@ -109,6 +115,7 @@ impl LearnError {
             Self::Features { .. } => Some(
                 "evaluate on data whose features were computed by the same version of gigabar, or train again".into(),
             ),
+            Self::Ensemble { .. } => Some("join policies that were trained with the same action levels".into()),
             Self::Config { .. } | Self::Rules(_) | Self::Tensor(_) | Self::Io { .. } => None,
         }
     }

@@ -10,6 +10,7 @@
 pub mod checkpoint;
 mod collector;
 pub mod dqn;
+pub mod ensemble;
 pub mod error;
 pub mod net;
 pub mod optim;
@@ -19,6 +20,7 @@ pub mod schedule;
 
 pub use checkpoint::{PolicyFile, load_policy, read_policy_file, save_policy};
 pub use dqn::{DqnConfig, EpochSummary, TrainData, Trainer};
+pub use ensemble::EnsemblePolicy;
 pub use error::LearnError;
 pub use policy::NetPolicy;
 
