@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use gigabar_backtest::cpu::engine::{Market, Rules, replay, simulate};
 use gigabar_backtest::metric::{MetricConfig, WindowMetrics};
-use gigabar_backtest::policy::SmaCross;
+use gigabar_backtest::policy::{SmaCross, Strategy};
 use gigabar_backtest::{Path, SimConfig};
 use gigabar_market::rng::Philox;
 use gigabar_market::sigma::sigma;
@@ -29,10 +29,10 @@ fn main() {
     println!("{n_bars} bars, {} threads", rayon::current_num_threads());
     time("given levels", n_bars, || replay(&rules, &market, 0..n_bars, &levels));
     time("  with the full suite", n_bars, || metrics(&replay(&rules, &market, 0..n_bars, &levels)));
-    let mut cross = SmaCross::new(20, 50, false);
+    let mut cross = SmaCross::new(20, 50, false).policy();
     time("SMA cross", n_bars, || simulate(&rules, &bars, &market, 0..n_bars, &mut cross));
     time("  with the full suite", n_bars, || {
-        let mut cross = SmaCross::new(20, 50, false);
+        let mut cross = SmaCross::new(20, 50, false).policy();
         metrics(&simulate(&rules, &bars, &market, 0..n_bars, &mut cross))
     });
 }

@@ -9,6 +9,7 @@ pub mod path;
 pub mod policy;
 pub mod report;
 pub mod rules;
+pub mod sweep;
 
 pub use ensemble::EnsembleVote;
 pub use path::{Counts, ExitReason, Path, Trade};

@@ -1,11 +1,19 @@
 //! [`Policy`]: what decides. Rule strategies live in the files beside this one; networks bring their own.
 
+pub mod bollinger;
 pub mod buy_and_hold;
+pub mod donchian;
+pub mod ema_cross;
 pub mod flat;
+pub mod grid;
+pub mod indicator;
+pub mod parameter;
 pub mod parse;
 pub mod random;
+pub mod rsi;
 pub mod signals;
 pub mod sma_cross;
+pub mod strategy;
 
 use std::ops::Range;
 
@@ -13,12 +21,18 @@ use gigabar_market::Bars;
 
 use crate::cpu::observation::N_PORTFOLIO;
 
+pub use bollinger::Bollinger;
 pub use buy_and_hold::BuyAndHold;
+pub use donchian::Donchian;
+pub use ema_cross::EmaCross;
 pub use flat::Flat;
+pub use grid::{Axis, Grid};
 pub use parse::{PolicyError, STRATEGIES, parse};
 pub use random::Random;
+pub use rsi::RsiReversal;
 pub use signals::{Signals, SignalsError};
 pub use sma_cross::SmaCross;
+pub use strategy::{AnyStrategy, Strategy, StrategyPolicy};
 
 /// Decides a level at the close of every bar but the last of a window.
 pub trait Policy: Send {

@@ -51,6 +51,7 @@ pub use probabilistic_sharpe::{Trials, deflated_sharpe, expected_max_sharpe, pro
 pub use quantile::{quantile, quantiles};
 pub use shape::{kurtosis, skew};
 pub use sharpe::sharpe;
+pub(crate) use sharpe::sharpe_of;
 pub use sortino::{downside_deviation, sortino};
 pub use stats::WindowStats;
 pub use tail_ratio::tail_ratio;

@@ -3,7 +3,7 @@
 use gigabar_backtest::cpu::account::Account;
 use gigabar_backtest::cpu::engine::{self, Rules, simulate};
 use gigabar_backtest::cpu::reward::RewardState;
-use gigabar_backtest::policy::{Signals, SmaCross};
+use gigabar_backtest::policy::{Signals, SmaCross, Strategy};
 use gigabar_backtest::rules::{Slippage, VolumeImpactSlippage};
 use gigabar_backtest::{ExitReason, RewardConfig, SimConfig};
 use gigabar_market::sigma::sigma;
@@ -57,7 +57,7 @@ proptest! {
                 let market = engine::Market::new(bars, sigma);
                 let rules = Rules::new(&case.config, &market).unwrap();
                 if own_rules {
-                    simulate(&rules, bars, &market, 0..bars.len(), &mut SmaCross::new(2, 4, false))
+                    simulate(&rules, bars, &market, 0..bars.len(), &mut SmaCross::new(2, 4, false).policy())
                 } else {
                     engine::replay(&rules, &market, 0..bars.len(), &case.levels)
                 }

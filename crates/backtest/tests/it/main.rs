@@ -16,3 +16,4 @@ mod signals;
 #[path = "../gpu/support.rs"]
 #[allow(dead_code)]
 mod support;
+mod sweep;

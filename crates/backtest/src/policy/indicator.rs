@@ -1,0 +1,298 @@
+//! The indicators that rule strategies read, one value per bar.
+//!
+//! An [`Indicator`] is a pure function of the series up to and including its bar, whatever window is traded: a [`Stream`]
+//! starts where its recurrence starts, so a strategy sees the same values in every window. NaN where not yet defined.
+//! Every value is made by `+ − × ÷ √` in a fixed order, which `gpu/indicator.cu` repeats bit for bit.
+//!
+//! | indicator of n bars | definition | first defined at bar |
+//! |---|---|---|
+//! | `Sma` | mean of the last n closes, running sum | n − 1 |
+//! | `Ema` | α = 2/(n + 1), seeded with the SMA of the first n closes, as TA-Lib | n − 1 |
+//! | `Rsi` | Wilder 1978: 100·G/(G + L), averages seeded over the first n changes, as TA-Lib | n |
+//! | `StdDev` | population standard deviation of the last n closes, as TA-Lib | n − 1 |
+//! | `Highest`, `Lowest` | highest high, lowest low of the n bars before this one | n |
+
+use std::collections::VecDeque;
+use std::fmt;
+
+/// Running sums are recomputed at every multiple of this bar index, so that rounding cannot drift over millions of bars
+/// and any stretch of bars can be computed on its own.
+pub const RESTART_BARS: usize = 1024;
+
+/// An indicator of one length, in bars (at least 1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Indicator {
+    /// Simple moving average of the closes.
+    Sma(usize),
+    /// Exponential moving average of the closes.
+    Ema(usize),
+    /// Relative strength index, 0 to 100; NaN while the closes have never moved.
+    Rsi(usize),
+    /// Population standard deviation of the closes.
+    StdDev(usize),
+    /// Highest high of the bars before this one.
+    Highest(usize),
+    /// Lowest low of the bars before this one.
+    Lowest(usize),
+}
+
+/// The columns indicators read: bars 0 to at least the one asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Prices<'a> {
+    /// Highest price of each bar.
+    pub high: &'a [f64],
+    /// Lowest price.
+    pub low: &'a [f64],
+    /// Last price.
+    pub close: &'a [f64],
+}
+
+impl Indicator {
+    /// Its length, bars.
+    pub fn bars(self) -> usize {
+        match self {
+            Self::Sma(n) | Self::Ema(n) | Self::Rsi(n) | Self::StdDev(n) | Self::Highest(n) | Self::Lowest(n) => n,
+        }
+    }
+
+    /// Last bar at or before `t` from which the value at `t` can be computed.
+    fn start(self, t: usize) -> usize {
+        match self {
+            Self::Sma(n) | Self::StdDev(n) if t + 1 >= n => (t / RESTART_BARS * RESTART_BARS).max(n - 1),
+            Self::Sma(_) | Self::StdDev(_) => t,
+            Self::Ema(_) | Self::Rsi(_) => 0,
+            Self::Highest(n) | Self::Lowest(n) => t.saturating_sub(n),
+        }
+    }
+}
+
+impl fmt::Display for Indicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+/// An indicator computed bar by bar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stream {
+    indicator: Indicator,
+    /// The bar to come.
+    next: usize,
+    /// Running sum; EMA; average gain.
+    a: f64,
+    /// Running sum of squares; average loss.
+    b: f64,
+    /// What squares are taken about.
+    centre: f64,
+    /// Candidates for the extreme: (bar, price), the price ever less extreme.
+    queue: VecDeque<(usize, f64)>,
+    value: f64,
+}
+
+impl Stream {
+    /// At the first bar of a series.
+    pub fn new(indicator: Indicator) -> Self {
+        Self { indicator, next: 0, a: 0.0, b: 0.0, centre: 0.0, queue: VecDeque::new(), value: f64::NAN }
+    }
+
+    /// What it computes.
+    pub fn indicator(&self) -> Indicator {
+        self.indicator
+    }
+
+    /// The value at the close of bar `t`, from bars 0 to `t` of `prices`; O(1) when `t` is the bar after the last one
+    /// asked for, else it catches up.
+    pub fn at(&mut self, prices: Prices<'_>, t: usize) -> f64 {
+        let start = self.indicator.start(t);
+        if self.next > t || self.next < start {
+            *self = Self { next: start, ..Self::new(self.indicator) };
+        }
+        while self.next <= t {
+            self.step(prices, self.next);
+            self.next += 1;
+        }
+        self.value
+    }
+
+    fn step(&mut self, prices: Prices<'_>, t: usize) {
+        match self.indicator {
+            Indicator::Sma(n) => self.sma(prices.close, t, n),
+            Indicator::Ema(n) => self.ema(prices.close, t, n),
+            Indicator::Rsi(n) => self.rsi(prices.close, t, n),
+            Indicator::StdDev(n) => self.stddev(prices.close, t, n),
+            Indicator::Highest(n) => self.extreme(prices.high, t, n, |a, b| a >= b),
+            Indicator::Lowest(n) => self.extreme(prices.low, t, n, |a, b| a <= b),
+        }
+    }
+
+    fn sma(&mut self, close: &[f64], t: usize, n: usize) {
+        if t + 1 < n {
+            return;
+        }
+        if restarts(t, n) {
+            self.a = close[t + 1 - n..=t].iter().fold(0.0, |sum, x| sum + x);
+        } else {
+            self.a += close[t] - close[t - n];
+        }
+        self.value = self.a / n as f64;
+    }
+
+    fn ema(&mut self, close: &[f64], t: usize, n: usize) {
+        if t < n {
+            self.a += close[t];
+            if t + 1 == n {
+                self.value = self.a / n as f64;
+            }
+            return;
+        }
+        let rate = 2.0 / (n as f64 + 1.0);
+        self.value += (close[t] - self.value) * rate;
+    }
+
+    fn rsi(&mut self, close: &[f64], t: usize, n: usize) {
+        if t == 0 {
+            return;
+        }
+        let change = close[t] - close[t - 1];
+        let gain = if change > 0.0 { change } else { 0.0 };
+        let loss = if change < 0.0 { -change } else { 0.0 };
+        let share = 1.0 / n as f64;
+        if t <= n {
+            self.a += gain;
+            self.b += loss;
+            if t < n {
+                return;
+            }
+            self.a *= share;
+            self.b *= share;
+        } else {
+            self.a += (gain - self.a) * share;
+            self.b += (loss - self.b) * share;
+        }
+        self.value = 100.0 * (self.a / (self.a + self.b));
+    }
+
+    /// Squares are taken about the close of the restart, so that little cancels.
+    fn stddev(&mut self, close: &[f64], t: usize, n: usize) {
+        if t + 1 < n {
+            return;
+        }
+        if restarts(t, n) {
+            self.centre = close[t];
+            (self.a, self.b) = close[t + 1 - n..=t].iter().fold((0.0, 0.0), |(sum, squares), x| {
+                let d = x - self.centre;
+                (sum + d, squares + d * d)
+            });
+        } else {
+            let (new, old) = (close[t] - self.centre, close[t - n] - self.centre);
+            self.a += new - old;
+            self.b += new * new - old * old;
+        }
+        let mean = self.a / n as f64;
+        let variance = self.b / n as f64 - mean * mean;
+        self.value = if variance > 0.0 { variance.sqrt() } else { 0.0 };
+    }
+
+    /// Bars before `t` only: bar `t` joins after the value is taken.
+    fn extreme(&mut self, column: &[f64], t: usize, n: usize, beats: impl Fn(f64, f64) -> bool) {
+        while self.queue.front().is_some_and(|&(bar, _)| bar + n < t) {
+            self.queue.pop_front();
+        }
+        self.value = match self.queue.front() {
+            Some(&(_, price)) if t >= n => price,
+            _ => f64::NAN,
+        };
+        while self.queue.back().is_some_and(|&(_, price)| beats(column[t], price)) {
+            self.queue.pop_back();
+        }
+        self.queue.push_back((t, column[t]));
+    }
+}
+
+/// Whether the running sums over `n` bars are computed afresh at bar `t`.
+fn restarts(t: usize, n: usize) -> bool {
+    t.is_multiple_of(RESTART_BARS) || t + 1 == n
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [fn(usize) -> Indicator; 6] =
+        [Indicator::Sma, Indicator::Ema, Indicator::Rsi, Indicator::StdDev, Indicator::Highest, Indicator::Lowest];
+
+    fn series(n: usize) -> Vec<f64> {
+        (0..n).map(|t| 100.0 + ((t * 7919) % 613) as f64 * 0.01 + t as f64 * 1e-3).collect()
+    }
+
+    fn prices(close: &[f64]) -> Prices<'_> {
+        Prices { high: close, low: close, close }
+    }
+
+    fn column(indicator: Indicator, close: &[f64]) -> Vec<f64> {
+        let mut stream = Stream::new(indicator);
+        (0..close.len()).map(|t| stream.at(prices(close), t)).collect()
+    }
+
+    #[test]
+    fn by_hand() {
+        let close = [1.0, 2.0, 4.0, 3.0, 5.0, 5.0];
+        let tail = |indicator, from: usize| column(indicator, &close)[from..].to_vec();
+        assert_eq!(tail(Indicator::Sma(2), 1), [1.5, 3.0, 3.5, 4.0, 5.0]);
+        // Seed 1.5, then + (close − ema)·2/3.
+        assert_eq!(tail(Indicator::Ema(2), 1)[..2], [1.5, 1.5 + 2.5 * (2.0 / 3.0)]);
+        // Changes 1, 2, −1, 2, 0: averages over two, then (gain + average)/2.
+        assert_eq!(tail(Indicator::Rsi(2), 2)[..2], [100.0, 100.0 * (0.75 / 1.25)]);
+        assert_eq!(tail(Indicator::StdDev(2), 1), [0.5, 1.0, 0.5, 1.0, 0.0]);
+        assert_eq!(tail(Indicator::Highest(2), 2), [2.0, 4.0, 4.0, 5.0]);
+        assert_eq!(tail(Indicator::Lowest(2), 2), [1.0, 2.0, 3.0, 3.0]);
+    }
+
+    #[test]
+    fn nothing_is_defined_early() {
+        let close = series(30);
+        for (kind, first) in KINDS.into_iter().zip([6, 6, 7, 6, 7, 7]) {
+            let column = column(kind(7), &close);
+            assert!(column[..first].iter().all(|x| x.is_nan()), "{}", kind(7));
+            assert!(column[first..].iter().all(|x| x.is_finite()), "{}", kind(7));
+        }
+    }
+
+    #[test]
+    fn values_do_not_depend_on_where_one_starts_to_ask() {
+        let close = series(3_000);
+        for kind in KINDS {
+            for n in [1, 2, 5, 300, 1_500] {
+                let whole = column(kind(n), &close);
+                for from in [0, 1, n, 1_023, 1_024, 1_700] {
+                    let mut stream = Stream::new(kind(n));
+                    // Forward, with gaps, then back to the start.
+                    for t in (from..close.len()).step_by(97).chain([from, from + 1, 2_999, 3]) {
+                        let (got, want) = (stream.at(prices(&close), t), whole[t]);
+                        assert!(got.to_bits() == want.to_bits(), "{} at {t}: {got} {want}", kind(n));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn running_sums_do_not_drift() {
+        let close: Vec<f64> = series(50_000).iter().map(|x| x * 1e4).collect();
+        let n = 20;
+        let (means, deviations) = (column(Indicator::Sma(n), &close), column(Indicator::StdDev(n), &close));
+        for t in (n - 1..close.len()).step_by(311) {
+            let last = &close[t + 1 - n..=t];
+            let mean = last.iter().sum::<f64>() / n as f64;
+            let std = (last.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n as f64).sqrt();
+            assert!((means[t] / mean - 1.0).abs() < 1e-13);
+            assert!((deviations[t] / std - 1.0).abs() < 1e-10, "{} {std}", deviations[t]);
+        }
+    }
+
+    #[test]
+    fn a_series_that_never_moved_has_no_strength() {
+        assert!(column(Indicator::Rsi(3), &[5.0; 20]).iter().all(|x| x.is_nan()));
+        assert_eq!(column(Indicator::Rsi(3), &[5.0, 5.0, 5.0, 6.0])[3], 100.0);
+    }
+}

@@ -1,0 +1,228 @@
+//! [`Strategy`]: a rule that turns indicators into a level. [`StrategyPolicy`] trades one; [`crate::sweep`] many at once.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use super::indicator::{Indicator, Prices, Stream};
+use super::parameter::{Invalid, Kind, Values};
+use super::{Bollinger, Donchian, EmaCross, Observation, Policy, RsiReversal, SmaCross};
+
+/// Indicators a strategy reads at most.
+pub const MAX_INPUTS: usize = 4;
+
+/// What a strategy wants at the close of a bar. Bits, so that a device holds a bar's in four of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Signal(pub u8);
+
+impl Signal {
+    /// Nothing: keep the level held.
+    pub const HOLD: Self = Self(0);
+    /// Be long.
+    pub const LONG: Self = Self(1);
+    /// Be short.
+    pub const SHORT: Self = Self(2);
+    /// Be flat if long.
+    pub const LEAVE_LONG: Self = Self(4);
+    /// Be flat if short.
+    pub const LEAVE_SHORT: Self = Self(8);
+
+    /// Go short, or with `long_only` leave a long.
+    pub fn below(long_only: bool) -> Self {
+        if long_only { Self::LEAVE_LONG } else { Self::SHORT }
+    }
+
+    /// `self` where `wanted`, else nothing.
+    #[must_use]
+    pub fn when(self, wanted: bool) -> Self {
+        if wanted { self } else { Self::HOLD }
+    }
+
+    /// Both; an entry wins over an exit, long over short.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The level after this signal, from the level held (−1, 0 or 1).
+    pub fn apply(self, held: f64) -> f64 {
+        let has = |bit: Self| self.0 & bit.0 != 0;
+        if has(Self::LONG) {
+            1.0
+        } else if has(Self::SHORT) {
+            -1.0
+        } else if (held > 0.0 && has(Self::LEAVE_LONG)) || (held < 0.0 && has(Self::LEAVE_SHORT)) {
+            0.0
+        } else {
+            held
+        }
+    }
+}
+
+/// A rule: which indicators it reads and what it makes of them. Levels are −1, 0 and 1, and 0 until a first signal.
+pub trait Strategy: Debug + Copy + Send + Sync + 'static {
+    /// What its parameters may be, in the order of its row in [`STRATEGIES`](super::STRATEGIES).
+    const KINDS: &'static [Kind];
+
+    /// The strategy with these parameter values.
+    ///
+    /// # Errors
+    /// [`Invalid`] where they contradict each other.
+    fn build(values: &Values) -> Result<Self, Invalid>;
+
+    /// Name with parameters, as [`parse`](super::parse()) reads it.
+    fn name(&self) -> String;
+
+    /// What it reads, at most [`MAX_INPUTS`], in the order [`Self::signal`] gets it.
+    fn indicators(&self) -> Vec<Indicator>;
+
+    /// The signal at a bar's close, given the indicators there. A comparison with NaN is false, so an undefined indicator
+    /// gives no signal.
+    fn signal(&self, close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal;
+
+    /// As a policy.
+    fn policy(self) -> StrategyPolicy<Self> {
+        StrategyPolicy::new(self)
+    }
+}
+
+/// A strategy trading bar by bar. Reads history before the window; begins every window at level 0.
+#[derive(Debug, Clone)]
+pub struct StrategyPolicy<S> {
+    strategy: S,
+    streams: Vec<Stream>,
+    level: f64,
+}
+
+impl<S: Strategy> StrategyPolicy<S> {
+    /// Not yet in any window.
+    pub fn new(strategy: S) -> Self {
+        let streams = strategy.indicators().into_iter().map(Stream::new).collect();
+        Self { strategy, streams, level: 0.0 }
+    }
+}
+
+impl<S: Strategy> Policy for StrategyPolicy<S> {
+    fn name(&self) -> String {
+        self.strategy.name()
+    }
+
+    fn reset(&mut self, _window: Range<usize>) {
+        self.level = 0.0;
+    }
+
+    fn level(&mut self, observation: &Observation<'_>) -> f64 {
+        let prices = Prices { high: observation.high(), low: observation.low(), close: observation.close() };
+        let t = observation.t();
+        let mut inputs = [f64::NAN; MAX_INPUTS];
+        for (input, stream) in inputs.iter_mut().zip(&mut self.streams) {
+            *input = stream.at(prices, t);
+        }
+        self.level = self.strategy.signal(prices.close[t], &inputs).apply(self.level);
+        self.level
+    }
+}
+
+/// Any of the rule strategies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)]
+pub enum AnyStrategy {
+    SmaCross(SmaCross),
+    EmaCross(EmaCross),
+    Rsi(RsiReversal),
+    Donchian(Donchian),
+    Bollinger(Bollinger),
+}
+
+/// Does the same with whichever strategy it is.
+macro_rules! each {
+    ($any:expr, $strategy:ident => $do:expr) => {
+        match $any {
+            $crate::policy::AnyStrategy::SmaCross($strategy) => $do,
+            $crate::policy::AnyStrategy::EmaCross($strategy) => $do,
+            $crate::policy::AnyStrategy::Rsi($strategy) => $do,
+            $crate::policy::AnyStrategy::Donchian($strategy) => $do,
+            $crate::policy::AnyStrategy::Bollinger($strategy) => $do,
+        }
+    };
+}
+
+pub(crate) use each;
+
+impl AnyStrategy {
+    /// What the parameters of the strategy `name` may be; `None` if it is no rule strategy.
+    pub(super) fn kinds(name: &str) -> Option<&'static [Kind]> {
+        Some(match name {
+            "sma-cross" => SmaCross::KINDS,
+            "ema-cross" => EmaCross::KINDS,
+            "rsi" => RsiReversal::KINDS,
+            "donchian" => Donchian::KINDS,
+            "bollinger" => Bollinger::KINDS,
+            _ => return None,
+        })
+    }
+
+    /// The strategy `name` with these values; `None` if it is no rule strategy.
+    pub(super) fn build(name: &str, values: &Values) -> Option<Result<Self, Invalid>> {
+        Some(match name {
+            "sma-cross" => SmaCross::build(values).map(Self::SmaCross),
+            "ema-cross" => EmaCross::build(values).map(Self::EmaCross),
+            "rsi" => RsiReversal::build(values).map(Self::Rsi),
+            "donchian" => Donchian::build(values).map(Self::Donchian),
+            "bollinger" => Bollinger::build(values).map(Self::Bollinger),
+            _ => return None,
+        })
+    }
+
+    /// Name with parameters, as [`parse`](super::parse()) reads it.
+    pub fn name(&self) -> String {
+        each!(self, strategy => strategy.name())
+    }
+
+    /// What it reads.
+    pub fn indicators(&self) -> Vec<Indicator> {
+        each!(self, strategy => strategy.indicators())
+    }
+
+    /// The signal at a bar's close.
+    pub fn signal(&self, close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal {
+        each!(self, strategy => strategy.signal(close, inputs))
+    }
+
+    /// As a policy.
+    pub fn policy(self) -> Box<dyn Policy> {
+        each!(self, strategy => Box::new(strategy.policy()))
+    }
+}
+
+/// The levels of a strategy over closes that are also highs and lows.
+#[cfg(test)]
+pub(super) fn levels_of(strategy: impl Strategy, close: &[f64]) -> Vec<f64> {
+    let prices = Prices { high: close, low: close, close };
+    let mut streams: Vec<Stream> = strategy.indicators().into_iter().map(Stream::new).collect();
+    let mut level = 0.0;
+    let mut step = |t: usize| {
+        let mut inputs = [f64::NAN; MAX_INPUTS];
+        inputs.iter_mut().zip(&mut streams).for_each(|(input, stream)| *input = stream.at(prices, t));
+        level = strategy.signal(close[t], &inputs).apply(level);
+        level
+    };
+    (0..close.len()).map(&mut step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_by_hand() {
+        let all = [-1.0, 0.0, 1.0];
+        assert_eq!(all.map(|held| Signal::HOLD.apply(held)), all);
+        assert_eq!(all.map(|held| Signal::LONG.apply(held)), [1.0; 3]);
+        assert_eq!(all.map(|held| Signal::SHORT.apply(held)), [-1.0; 3]);
+        assert_eq!(all.map(|held| Signal::LEAVE_LONG.apply(held)), [-1.0, 0.0, 0.0]);
+        assert_eq!(all.map(|held| Signal::LEAVE_SHORT.apply(held)), [0.0, 0.0, 1.0]);
+        let leave = Signal::LEAVE_LONG.or(Signal::LEAVE_SHORT);
+        assert_eq!(all.map(|held| leave.apply(held)), [0.0; 3]);
+        assert_eq!(all.map(|held| leave.or(Signal::SHORT).apply(held)), [-1.0; 3]);
+    }
+}
