@@ -94,7 +94,7 @@ pub(crate) struct ConfigArgs {
     /// Seed of everything trained; a random strategy has its own [default: 1].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Where to compute: auto or cpu.
+    /// Where to compute: auto, cpu or cuda:N; auto is the CPU, or cuda:0 for an evaluation or grid worth its start.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: String,
 }
@@ -192,6 +192,9 @@ pub(crate) struct EvaluateArgs {
     /// Cut the bars into this many windows, each traded from fresh cash.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) windows: usize,
+    /// Trade under the costs and rules that each policy was trained under, instead of those set here.
+    #[arg(long)]
+    pub(crate) trained_costs: bool,
     /// Write a run folder with the report; with several checkpoints, one for each below it.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

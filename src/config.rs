@@ -3,6 +3,8 @@
 
 mod keys;
 mod layer;
+mod unused;
+mod words;
 
 use gigabar_backtest::metric::MetricConfig;
 use gigabar_backtest::{RewardConfig, SimConfig};
@@ -15,6 +17,7 @@ use toml::{Table, Value};
 
 pub(crate) use keys::known_keys;
 pub(crate) use layer::{ENV_PREFIX, Origin, Override, environment, file, flag, set};
+pub(crate) use unused::without_effect;
 
 /// Every setting of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -188,11 +191,13 @@ fn explain(path: &str, message: &str, overrides: &[Override]) -> ConfigError {
             return ConfigError::Unknown { nearest: keys::nearest(&key), key, origin: change.origin.clone() };
         }
     }
-    let touches = |key: &str| key == path || starts_below(key, path) || starts_below(path, key);
+    // An element of a list is `dqn.hidden[1]`.
+    let place = path.split('[').next().unwrap_or(path);
+    let touches = |key: &str| key == place || starts_below(key, place) || starts_below(place, key);
     let blamed = overrides.iter().rev().find(|change| touches(&change.key));
     let origin = blamed.map_or(Origin::Defaults, |change| change.origin.clone());
     // toml adds a line that names the key once more.
-    let message = message.lines().next().unwrap_or_default().into();
+    let message = words::plain(message.lines().next().unwrap_or_default());
     ConfigError::Value { key: path.into(), message, origin }
 }
 

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use gigabar::report::DataSummary;
-use gigabar_backtest::Policy;
 use gigabar_backtest::cpu::engine::{Market, Rules, simulate};
+use gigabar_backtest::{Policy, SimConfig};
 use gigabar_market::Bars;
 use gigabar_market::feature::FeatureTable;
 use gigabar_market::load::{LoadOptions, load};
 use gigabar_market::sigma::sigma;
 
-use crate::config::RunConfig;
 use crate::printer::Printer;
 
 /// Bars with what is computed of them once.
@@ -47,8 +46,8 @@ impl Dataset {
     }
 
     /// The rules of a bar on this data.
-    pub(crate) fn rules(&self, config: &RunConfig) -> anyhow::Result<Rules> {
-        Ok(Rules::new(&config.sim, &self.market())?)
+    pub(crate) fn rules(&self, sim: &SimConfig) -> anyhow::Result<Rules> {
+        Ok(Rules::new(sim, &self.market())?)
     }
 
     /// Trades one window.

@@ -4,9 +4,11 @@ use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
+use gigabar_backtest::gpu::EvaluateError;
 use gigabar_backtest::metric::catalog::UnknownMetric;
 use gigabar_backtest::policy::SignalsError;
 use gigabar_backtest::rules::RulesError;
+use gigabar_gpu::GpuError;
 use gigabar_learn::error::LearnError;
 use gigabar_market::feature::FeatureError;
 use gigabar_market::load::LoadError;
@@ -34,6 +36,11 @@ pub(crate) struct Hinted {
 /// An error with a hint.
 pub(crate) fn hinted(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     Hinted { message: message.into(), hint: hint.into() }.into()
+}
+
+/// What failed when training had already saved something, with the command that continues it.
+pub(crate) fn broken_off(resume: &str) -> Hinted {
+    Hinted { message: "training broke off".into(), hint: format!("what was saved can be continued: {resume}") }
 }
 
 /// An end that is neither success nor an error.
@@ -100,6 +107,6 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
         ($($kind:ty),*) => { $(if let Some(error) = cause.downcast_ref::<$kind>() { return error.hint(); })* };
     }
     hint!(LoadError, FeatureError, WindowError, SignalsError, RulesError, LearnError, ConfigError);
-    hint!(UnknownMetric);
+    hint!(UnknownMetric, GpuError, EvaluateError);
     cause.downcast_ref::<Hinted>().map(|error| error.hint.clone())
 }

@@ -5,6 +5,8 @@ mod args;
 mod commands;
 mod config;
 mod dataset;
+mod device;
+mod evaluation;
 mod events;
 mod failure;
 mod metrics_log;

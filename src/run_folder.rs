@@ -15,6 +15,10 @@ use crate::failure::hinted;
 
 /// The settings and the origin of a run; makes a folder a run.
 const SETTINGS: &str = "run.toml";
+/// A folder of weights for every fold.
+const CHECKPOINTS: &str = "checkpoints";
+/// Where runs go that were given no folder.
+const RUNS: &str = "runs";
 /// The result.
 const REPORT: &str = "report.json";
 /// Locked by whoever writes the run; the system lets go when the process ends, however it ends.
@@ -59,7 +63,7 @@ impl RunFolder {
     pub(crate) fn create(out: Option<&Path>, name: &str, config: &RunConfig, info: &RunInfo) -> anyhow::Result<Self> {
         let path = match out {
             Some(path) => path.to_owned(),
-            None => fresh(&Path::new("runs").join(format!("{name}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S")))),
+            None => fresh(&Path::new(RUNS).join(format!("{name}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S")))),
         };
         if path.join(SETTINGS).exists() {
             return Err(hinted(
@@ -75,6 +79,26 @@ impl RunFolder {
         let run = toml::to_string(&toml::Table::from_iter([("run".to_owned(), toml::Value::try_from(info)?)]))?;
         folder.write(SETTINGS, format!("{}\n{run}", config.to_toml()?).as_bytes())?;
         Ok(folder)
+    }
+
+    /// Takes back a run that began and has nothing to keep. What is not of a run's beginning stays, and the folder with it.
+    pub(crate) fn discard(&self) {
+        let begun = |name: &str| name.starts_with("metrics.jsonl") || name.starts_with("events.out.tfevents.");
+        let remove = |entry: fs::DirEntry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if [SETTINGS, LOCK].contains(&name.as_str()) || begun(&name) {
+                let _kept = fs::remove_file(entry.path());
+            }
+        };
+        // Folders go only when they are empty.
+        let folders = fs::read_dir(self.path.join(CHECKPOINTS)).into_iter().flatten().flatten();
+        folders.for_each(|entry| drop(fs::remove_dir(entry.path())));
+        let _kept = fs::remove_dir(self.path.join(CHECKPOINTS));
+        fs::read_dir(&self.path).into_iter().flatten().flatten().for_each(remove);
+        let _kept = fs::remove_dir(&self.path);
+        if self.path.parent() == Some(Path::new(RUNS)) {
+            let _kept = fs::remove_dir(RUNS);
+        }
     }
 
     /// A folder made before.
@@ -108,7 +132,7 @@ impl RunFolder {
 
     /// The folder of a fold's weights.
     pub(crate) fn checkpoint(&self, fold: usize) -> PathBuf {
-        self.path.join("checkpoints").join(format!("fold-{fold}"))
+        self.path.join(CHECKPOINTS).join(format!("fold-{fold}"))
     }
 
     /// Writes a file whole: beside it, flushed to the disk, then renamed.

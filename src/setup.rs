@@ -14,9 +14,6 @@ use crate::failure::hinted;
 use crate::printer::Printer;
 use crate::run_folder::{RunFolder, RunInfo};
 
-/// The only device this build computes on.
-const DEVICE: &str = "cpu";
-
 /// The layers above the defaults, in order.
 pub(crate) fn overrides(config: Option<&ConfigArgs>, data: &DataArgs) -> anyhow::Result<Vec<Override>> {
     let mut all = Vec::new();
@@ -48,19 +45,20 @@ pub(crate) fn overrides(config: Option<&ConfigArgs>, data: &DataArgs) -> anyhow:
     Ok(all)
 }
 
-/// The resolved settings.
-pub(crate) fn settings(config: &ConfigArgs, data: &DataArgs) -> anyhow::Result<RunConfig> {
-    Ok(RunConfig::resolve(&overrides(Some(config), data)?)?)
-}
-
-/// Chooses the device and says so.
-pub(crate) fn device(config: &ConfigArgs, printer: Printer) -> anyhow::Result<&'static str> {
-    match config.device.as_str() {
-        "auto" | DEVICE => {}
-        other => return Err(hinted(format!("--device {other}: this build has the CPU only"), "use --device cpu")),
+/// The resolved settings; warns of those that change nothing on `verb`, which does not read the keys and tables `unread`.
+pub(crate) fn settings(
+    verb: &str,
+    unread: &[&str],
+    config: &ConfigArgs,
+    data: &DataArgs,
+    printer: Printer,
+) -> anyhow::Result<RunConfig> {
+    let overrides = overrides(Some(config), data)?;
+    let settings = RunConfig::resolve(&overrides)?;
+    for line in config::without_effect(&overrides, &settings, verb, unread)? {
+        printer.warn(line);
     }
-    printer.say(format_args!("device: {DEVICE}, {} threads", rayon::current_num_threads()));
-    Ok(DEVICE)
+    Ok(settings)
 }
 
 /// What a new run records about itself.

@@ -79,6 +79,11 @@ impl Job<'_> {
         Ok(Trained::All(policies, log))
     }
 
+    /// Whether any fold can be continued.
+    pub(crate) fn has_checkpoint(&self) -> bool {
+        (0..self.train.len()).any(|fold| self.folder.checkpoint(fold).join(CHECKPOINT).exists())
+    }
+
     /// A new trainer, or the one in the checkpoint.
     fn fold(&self, index: usize, range: &Range<usize>) -> anyhow::Result<Fold> {
         let scaler = Scaler::fit(self.features, range.clone())?;

@@ -1,8 +1,10 @@
 //! `gigabar doctor`: what machine and build this is, and what the environment sets. Never fails.
 
+use gigabar::gpu::Probe;
 use serde::Serialize;
 
 use crate::config::{self, ENV_PREFIX, RunConfig};
+use crate::device::auto_device;
 use crate::printer::Printer;
 
 #[derive(Serialize)]
@@ -12,7 +14,9 @@ struct Health {
     threads: usize,
     cpu_features: Vec<&'static str>,
     memory_gib: Option<f64>,
-    /// What the library's GPU evaluator could use; the commands run on the CPU.
+    /// What `--device auto` computes large evaluations and parameter grids on.
+    auto_device: &'static str,
+    /// The usable GPUs, then what is missing and how to get it.
     gpu: Vec<String>,
     /// Settings in the environment: variable, key, value, and what is wrong with them.
     environment: Vec<Setting>,
@@ -28,13 +32,15 @@ struct Setting {
 
 pub(crate) fn run(printer: Printer) -> anyhow::Result<()> {
     let overrides = config::environment(std::env::vars_os());
+    let probe = gigabar::gpu::probe();
     let health = Health {
         version: env!("CARGO_PKG_VERSION"),
         platform: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
         threads: rayon::current_num_threads(),
         cpu_features: cpu_features(),
         memory_gib: memory_gib(),
-        gpu: gpu(),
+        auto_device: auto_device(&probe),
+        gpu: gpu(&probe),
         environment_error: RunConfig::resolve(&overrides).err().map(|error| error.to_string()),
         environment: overrides
             .into_iter()
@@ -48,9 +54,8 @@ pub(crate) fn run(printer: Printer) -> anyhow::Result<()> {
     let memory = health.memory_gib.map_or_else(|| "unknown".into(), |gib| format!("{gib:.1} GiB"));
     printer.data(format_args!("version      {}\nplatform     {}", health.version, health.platform))?;
     printer.data(format_args!("threads      {}\ncpu          {features}", health.threads))?;
-    printer.data(format_args!(
-        "memory       {memory}\ngpu          for the library's evaluator; commands run on the CPU"
-    ))?;
+    printer
+        .data(format_args!("memory       {memory}\ngpu          --device auto: {}", auto_text(health.auto_device)))?;
     for line in &health.gpu {
         printer.data(format_args!("  {line}"))?;
     }
@@ -72,9 +77,14 @@ pub(crate) fn run(printer: Printer) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The usable devices, then what is missing and how to get it.
-fn gpu() -> Vec<String> {
-    let probe = gigabar::gpu::probe();
+fn auto_text(device: &str) -> String {
+    match device {
+        "cpu" => "the CPU, for want of what is named below".to_owned(),
+        gpu => format!("{gpu} for large evaluations and parameter grids, else the CPU; training runs on the CPU"),
+    }
+}
+
+fn gpu(probe: &Probe) -> Vec<String> {
     let devices = probe.devices.iter().map(ToString::to_string);
     let problems = probe.problems.iter().map(|(problem, remedy)| match remedy {
         Some(remedy) => format!("{problem} ({remedy})"),

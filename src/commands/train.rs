@@ -9,25 +9,27 @@ use gigabar_market::feature::FeatureTable;
 use crate::args::{ConfigArgs, DataArgs, RunArgs, TrainArgs};
 use crate::config::RunConfig;
 use crate::dataset::Dataset;
-use crate::failure::{Early, hinted};
+use crate::failure::{Early, broken_off, hinted};
 use crate::outcome::{self, Outcome};
 use crate::printer::Printer;
 use crate::run_folder::{RunFolder, RunInfo};
 use crate::training::{Job, Trained};
-use crate::{setup, stop};
+use crate::{device, setup, stop};
 
 const VERB: &str = "train dqn";
+/// Settings it does not read: its range is that of the flags, or `train_share`.
+const UNREAD: [&str; 1] = ["window"];
 
 pub(crate) fn run(args: &TrainArgs, printer: Printer) -> anyhow::Result<()> {
-    let device = setup::device(&args.config, printer)?;
-    let start = Start::new(VERB, args.file.as_deref(), &args.run, &args.config, &args.data, printer)?;
+    let device = device::for_training(&args.config.device, printer)?;
+    let start = Start::new((VERB, &UNREAD), args.file.as_deref(), &args.run, &args.config, &args.data, printer)?;
     let features = start.dataset.features()?;
     let range = match start.saved_range() {
         Some(range) => range,
         None => train_range(args, &start.config, &features)?,
     };
     let name = format!("{}-dqn-train", name_of(&start.dataset));
-    let folder = start.folder(args.run.out.as_deref(), &name, device, Some([range.start, range.end]))?;
+    let folder = start.folder(args.run.out.as_deref(), &name, &device, Some([range.start, range.end]))?;
     printer.say(format_args!("run: {}\ntrain {}", folder.path().display(), start.days(&range)));
     let rest = range.end..features.n_bars();
     let test = if rest.len() >= 2 { vec![rest] } else { Vec::new() };
@@ -82,7 +84,7 @@ pub(crate) struct Start {
 
 impl Start {
     pub(crate) fn new(
-        verb: &'static str,
+        (verb, unread): (&'static str, &[&str]),
         file: Option<&Path>,
         run: &RunArgs,
         config: &ConfigArgs,
@@ -95,7 +97,7 @@ impl Start {
             setup::check_same_data(&dataset, &info)?;
             return Ok(Self { verb, config, dataset, resumed: Some((folder, info)) });
         }
-        let config = setup::settings(config, data)?;
+        let config = setup::settings(verb, unread, config, data, printer)?;
         let Some(file) = file else { return Err(hinted("no file of bars", "give one after the verb")) };
         let dataset = Dataset::load(file, &config.data, printer)?;
         Ok(Self { verb, config, dataset, resumed: None })
@@ -116,7 +118,7 @@ impl Start {
         train_bars: Option<[usize; 2]>,
     ) -> anyhow::Result<RunFolder> {
         // What cannot be simulated or measured should fail before anything is written.
-        self.dataset.rules(&self.config)?;
+        self.dataset.rules(&self.config.sim)?;
         self.config.metric.validate()?;
         self.config.dqn.validate()?;
         match &self.resumed {
@@ -145,14 +147,17 @@ pub(crate) fn train_and_trade(
 ) -> anyhow::Result<Option<RunReport>> {
     stop::listen()?;
     let (config, dataset) = (&start.config, &start.dataset);
-    let rules = dataset.rules(config)?;
+    let rules = dataset.rules(&config.sim)?;
     let train = plan.train.clone();
     let job = Job { config, dataset, features, train, folder, printer, resume: start.resumed.is_some() };
-    let (mut policies, log) = match job.run()? {
-        Trained::All(policies, log) => (policies, log),
-        Trained::Stopped => {
-            let resume = format!("gigabar {} --resume {}", start.verb, folder.path().display());
-            return Err(Early::Interrupted { resume }.into());
+    let resume = format!("gigabar {} --resume {}", start.verb, folder.path().display());
+    let (mut policies, log) = match job.run() {
+        Ok(Trained::All(policies, log)) => (policies, log),
+        Ok(Trained::Stopped) => return Err(Early::Interrupted { resume }.into()),
+        Err(error) if job.has_checkpoint() => return Err(error.context(broken_off(&resume))),
+        Err(error) => {
+            folder.discard();
+            return Err(error);
         }
     };
     if plan.test.is_empty() {

@@ -4,18 +4,20 @@ use anyhow::Context;
 use gigabar_market::window::walk_forward;
 
 use crate::args::WalkforwardArgs;
+use crate::device;
 use crate::outcome::{self, Thresholds};
 use crate::printer::Printer;
-use crate::setup;
 
 use super::train::{Plan, Start, name_of, train_and_trade};
 
 const VERB: &str = "walkforward";
+/// Settings it does not read: its ranges are those of `window`.
+const UNREAD: [&str; 1] = ["train_share"];
 
 pub(crate) fn run(args: &WalkforwardArgs, printer: Printer) -> anyhow::Result<()> {
     let thresholds = Thresholds::parse(&args.fail_below)?;
-    let device = setup::device(&args.config, printer)?;
-    let start = Start::new(VERB, args.file.as_deref(), &args.run, &args.config, &args.data, printer)?;
+    let device = device::for_training(&args.config.device, printer)?;
+    let start = Start::new((VERB, &UNREAD), args.file.as_deref(), &args.run, &args.config, &args.data, printer)?;
     let features = start.dataset.features()?;
     let windows = walk_forward(features.n_bars(), features.warmup_bars(), &start.config.window)
         .with_context(|| start.dataset.summary.path.clone())?;
@@ -24,7 +26,7 @@ pub(crate) fn run(args: &WalkforwardArgs, printer: Printer) -> anyhow::Result<()
         test: windows.into_iter().map(|window| window.test).collect(),
     };
     let name = format!("{}-dqn", name_of(&start.dataset));
-    let folder = start.folder(args.run.out.as_deref(), &name, device, None)?;
+    let folder = start.folder(args.run.out.as_deref(), &name, &device, None)?;
     printer.say(format_args!("run: {}", folder.path().display()));
     for (i, (train, test)) in plan.train.iter().zip(&plan.test).enumerate() {
         let days = |range: &std::ops::Range<usize>| start.days(range);

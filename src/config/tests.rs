@@ -45,7 +45,7 @@ fn type_errors_name_the_key() {
     let error = |text: &str| RunConfig::resolve(&[set(text).unwrap()]).unwrap_err().to_string();
     let message = error("sim.commission_bps=many");
     assert!(
-        message.starts_with("--set sim.commission_bps=many: `sim.commission_bps`: invalid type: string"),
+        message.starts_with("--set sim.commission_bps=many: `sim.commission_bps`: expected a number, got \"many\""),
         "{message}"
     );
     let message = error("sim.fill=sometimes");

@@ -93,7 +93,10 @@ fn settings_nobody_knows_or_can_use() {
         "--set sim.commission_bps=-1",
         "--set commission",
         "--set metric.var_level=2",
-        "--device cuda:0",
+        "--device gpu",
+        "--set dqn.hidden=[8,\"a\"]",
+        "--set window.train_bars=-1",
+        "--set sim.barrier=2",
         "--fail-below sharp=1",
     ] {
         said.push_str(&refused(&bench, &format!("{backtest} {more}")));
@@ -109,6 +112,59 @@ fn settings_nobody_knows_or_can_use() {
     let output = bench.command(backtest).env("GIGABAR_DATA", "anything").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "one underscore is no setting");
     snapshot!("settings", said);
+}
+
+/// A machine with a GPU is another test's business.
+#[test]
+fn a_gpu_that_is_not_there() {
+    if gigabar::gpu::Device::open(0).is_ok() {
+        println!("skipped: this machine has a GPU");
+        return;
+    }
+    let bench = Bench::new();
+    bench.bars("bars.csv", 400);
+    for words in ["backtest bars.csv --strategy flat", "evaluate nowhere bars.csv"] {
+        let said = refused(&bench, &format!("{words} --quiet --device cuda:0"));
+        assert!(said.contains("error: --device cuda:0: no CUDA "), "{said}");
+        assert!(said.contains("hint: ") && said.contains("--device cpu"), "{said}");
+    }
+    for words in ["walkforward bars.csv --agent dqn", "train dqn bars.csv"] {
+        let said = refused(&bench, &format!("{words} --quiet --device cuda:0"));
+        assert!(
+            said.contains("--device cuda:0: training runs on the CPU") && said.contains("gigabar evaluate"),
+            "{said}"
+        );
+    }
+    let auto = shown(&bench.run("backtest bars.csv --strategy flat --device auto"));
+    assert!(auto.contains("device: cpu, "), "{auto}");
+}
+
+#[test]
+fn settings_without_effect_are_warned_of() {
+    let bench = Bench::new();
+    bench.write("bars.csv", &format!("{HEADER}{}", good(1..9)));
+    let warned = |words: &str, warning: &str| {
+        let said = shown(&bench.run(&format!("backtest bars.csv --strategy flat --quiet {words}")));
+        assert_eq!(said.contains("has no effect"), !warning.is_empty(), "{said}");
+        assert!(said.starts_with("exit 0") && said.contains(warning), "{said}");
+    };
+    warned("--set dqn.hidden=[8]", "warning: --set dqn.hidden=[8]: `dqn.hidden` has no effect on backtest");
+    warned("--seed 4", "warning: --seed has no effect on backtest");
+    warned("--set sim.slippage.bps=5", "`sim.slippage.bps` has no effect with sim.slippage.model = \"none\"");
+    warned("--set sim.slippage.model=fixed --set sim.slippage.bps=5", "");
+}
+
+#[test]
+fn a_run_that_fails_at_once_leaves_nothing_behind() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 400);
+    let said = refused(&bench, "walkforward bars.csv --agent dqn --quiet --set dqn.replay_capacity=4000000000");
+    assert!(said.contains("memory"), "{said}");
+    assert!(!bench.path("runs").exists());
+    std::fs::create_dir(bench.path("mine")).unwrap();
+    let words = "train dqn bars.csv --quiet --out mine/run --set dqn.replay_capacity=4000000000";
+    refused(&bench, words);
+    assert!(bench.path("mine").exists() && !bench.path("mine/run").exists());
 }
 
 #[test]
@@ -143,7 +199,12 @@ fn a_checkpoint_for_other_features() {
     assert_eq!(list.as_array().map(Vec::len), Some(2), "one entry per checkpoint");
     assert_eq!(list[0]["report"], list[1]["report"]);
     let said = shown(&bench.run("evaluate run/checkpoints/fold-0 bars.csv --quiet --set sim.commission_bps=1"));
-    assert!(said.contains("is not out of sample") && said.contains("under other costs or rules"), "{said}");
+    assert!(said.contains("is not out of sample") && said.contains("--trained-costs takes its own"), "{said}");
+    let own = bench.run("evaluate run bars.csv --quiet --json --trained-costs --set sim.commission_bps=1");
+    let list_own: serde_json::Value = serde_json::from_slice(&own.stdout).unwrap();
+    assert_eq!(list_own[0]["report"], list[0]["report"], "it was trained without costs");
+    let said = shown(&own);
+    assert!(said.contains("`sim.commission_bps` has no effect on evaluate") && !said.contains("other costs"), "{said}");
     let path = bench.path("run/checkpoints/fold-0/policy.json");
     let text = std::fs::read_to_string(&path).unwrap();
     let name = serde_json::from_str::<serde_json::Value>(&text).unwrap()["features"][0].as_str().unwrap().to_owned();

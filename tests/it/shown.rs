@@ -109,7 +109,7 @@ fn doctor_never_fails() {
     let text = shown(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("GIGABAR__NONSENSE sets nonsense = 1") && text.contains("unknown key `nonsense`"), "{text}");
-    assert!(text.contains("commands run on the CPU"), "{text}");
+    assert!(text.contains("gpu          --device auto: "), "{text}");
 }
 
 #[test]

@@ -6,11 +6,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gigabar_backtest::cpu::observation::N_PORTFOLIO;
+use gigabar_backtest::gpu::{MlpActivation, MlpPolicy, MlpShape};
 use gigabar_backtest::policy::{Observation, Policy};
 use gigabar_market::scale::ScaledFeatures;
 
 use crate::error::LearnError;
-use crate::net::NetShape;
+use crate::net::{Activation, NetShape};
 
 /// Index of the largest value; ties go to the lowest index, NaN never wins.
 pub fn argmax(values: &[f32]) -> usize {
@@ -164,6 +165,28 @@ impl NetPolicy {
         &self.levels
     }
 
+    /// The scaled features it reads.
+    pub fn features(&self) -> &ScaledFeatures {
+        &self.features
+    }
+
+    /// The same network for [`GpuBacktestEvaluator`](gigabar_backtest::gpu::GpuBacktestEvaluator).
+    pub fn on_device(&self) -> MlpPolicy {
+        let shape = self.shape();
+        let shape = MlpShape {
+            n_feature: shape.n_input - N_PORTFOLIO,
+            hidden: shape.hidden.clone(),
+            n_action: shape.n_action,
+            activation: match shape.activation {
+                Activation::Relu => MlpActivation::Relu,
+                Activation::Tanh => MlpActivation::Tanh,
+                Activation::Silu => MlpActivation::Silu,
+            },
+            dueling: shape.dueling,
+        };
+        MlpPolicy { shape, weights: self.weights.to_vec(), levels: self.levels.to_vec() }
+    }
+
     /// Q of every action at the close of bar `t`. `[n_action]`
     pub fn q(&mut self, t: usize, portfolio: &[f32; N_PORTFOLIO]) -> &[f32] {
         self.observation.clear();
@@ -190,8 +213,11 @@ impl Policy for NetPolicy {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::net::{Activation, QNet};
+    use crate::net::QNet;
+    use gigabar_market::feature::FeatureTable;
     use gigabar_market::rng::Philox;
+    use gigabar_market::scale::Scaler;
+    use gigabar_market::synth;
 
     #[test]
     fn argmax_prefers_the_first_and_ignores_nan() {
@@ -199,6 +225,24 @@ mod tests {
         assert_eq!(argmax(&[f32::NAN, 1.0, f32::NAN]), 1);
         assert_eq!(argmax(&[f32::NAN, f32::NAN]), 0);
         assert_eq!(argmax(&[0.0, -0.0]), 0);
+    }
+
+    #[test]
+    fn the_device_gets_every_parameter_in_its_order() {
+        let bars = synth::random_walk(300, 1, &synth::RandomWalkConfig::default()).unwrap();
+        let table = FeatureTable::compute(&bars).unwrap();
+        let scaler = Scaler::fit(&table, table.warmup_bars()..table.n_bars()).unwrap();
+        let features = Arc::new(scaler.transform(&table).unwrap());
+        let n_input = table.n_feature() + N_PORTFOLIO;
+        for (hidden, dueling) in [(vec![7], false), (vec![16, 33], true)] {
+            let shape = NetShape { n_input, hidden, n_action: 5, activation: Activation::Silu, dueling };
+            let parameters: Vec<usize> = shape.parameters().iter().map(|p| p.len()).collect();
+            let policy = NetPolicy::new(shape.clone(), shape.initial(1), vec![0.0; 5], features.clone()).unwrap();
+            let device = policy.on_device();
+            let matrices: Vec<usize> = device.shape.matrices().iter().flat_map(|&(o, i)| [o * i, o]).collect();
+            assert_eq!(matrices, parameters);
+            assert_eq!((device.weights.as_slice(), device.shape.n_feature), (policy.weights(), table.n_feature()));
+        }
     }
 
     #[test]

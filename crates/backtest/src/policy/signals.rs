@@ -1,7 +1,7 @@
 //! Levels made elsewhere: one per bar, from a file.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -110,13 +110,16 @@ impl Signals {
     }
 
     /// Reads a CSV file with a column `level` and, optionally, a column `ts` (ISO 8601 or epoch nanoseconds) that must
-    /// equal the bars' own. An empty level is NaN.
+    /// equal the bars' own. An empty level is NaN. Columns are separated by comma, semicolon or tab, as the header shows;
+    /// beside the latter two, numbers may have decimal commas.
     ///
     /// # Errors
     /// [`SignalsError`] naming file and line.
     pub fn read(path: &Path, bars: &Bars) -> Result<Self, SignalsError> {
-        let file = File::open(path).map_err(|source| SignalsError::Read { path: path.into(), source })?;
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(file);
+        let unreadable = |source| SignalsError::Read { path: path.into(), source };
+        let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+        let separator = separator_of(file.fill_buf().map_err(unreadable)?);
+        let mut reader = csv::ReaderBuilder::new().delimiter(separator).trim(csv::Trim::All).from_reader(file);
         let columns = Columns::find(path, &mut reader)?;
         let mut levels = Vec::with_capacity(bars.len());
         let mut record = csv::StringRecord::new();
@@ -138,7 +141,7 @@ impl Signals {
             if let Some(column) = columns.ts {
                 check_ts(path, line, record.get(column).unwrap_or(""), bar, bars.ts()[bar])?;
             }
-            levels.push(parse_level(path, line, record.get(columns.level).unwrap_or(""))?);
+            levels.push(parse_level(path, line, record.get(columns.level).unwrap_or(""), separator)?);
         }
         if levels.len() < bars.len() {
             let where_ = format!("the file ends before bar {} ({})", levels.len(), iso(bars.ts()[levels.len()]));
@@ -166,7 +169,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn find(path: &Path, reader: &mut csv::Reader<File>) -> Result<Self, SignalsError> {
+    fn find(path: &Path, reader: &mut csv::Reader<impl Read>) -> Result<Self, SignalsError> {
         let header = reader.headers().map_err(|source| SignalsError::Csv { path: path.into(), line: 1, source })?;
         let find = |names: &[&str]| header.iter().position(|h| names.contains(&h.to_ascii_lowercase().as_str()));
         let level = find(&["level", "signal", "position"]).ok_or_else(|| SignalsError::NoLevel {
@@ -177,11 +180,18 @@ impl Columns {
     }
 }
 
-fn parse_level(path: &Path, line: u64, text: &str) -> Result<f64, SignalsError> {
+/// What separates the columns of the first line.
+fn separator_of(text: &[u8]) -> u8 {
+    let header = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    [b'\t', b';'].into_iter().find(|separator| header.contains(separator)).unwrap_or(b',')
+}
+
+fn parse_level(path: &Path, line: u64, text: &str, separator: u8) -> Result<f64, SignalsError> {
     if text.is_empty() {
         return Ok(f64::NAN);
     }
-    text.parse().map_err(|_| SignalsError::Level { path: path.into(), line, text: text.into() })
+    let number = if separator == b',' { text.to_owned() } else { text.replace(',', ".") };
+    number.parse().map_err(|_| SignalsError::Level { path: path.into(), line, text: text.into() })
 }
 
 fn check_ts(path: &Path, line: u64, text: &str, bar: usize, ts: i64) -> Result<(), SignalsError> {

@@ -34,6 +34,16 @@ fn levels_alone_or_with_time_stamps() {
 }
 
 #[test]
+fn columns_may_stand_apart_by_semicolons_or_tabs() {
+    assert_eq!(read("ts;level\n1970-01-01;1\n1970-01-02;-0,5\n1970-01-03;0.25\n"), Ok(vec![1.0, -0.5, 0.25]));
+    assert_eq!(read("level\tts\n1\t1970-01-01\n0,5\t1970-01-02\n0\t1970-01-03\n"), Ok(vec![1.0, 0.5, 0.0]));
+    assert_eq!(
+        read("ts;level\n1970-01-01;1\n1970-01-02;1,5,0\n"),
+        Err("signals.csv: line 3: level `1,5,0` is not a number".to_owned())
+    );
+}
+
+#[test]
 fn mistakes_name_the_line() {
     let fails = |text: &str, message: &str| assert_eq!(read(text), Err(message.to_owned()));
     fails("ts,lvl\n1,2\n", "signals.csv: line 1: no column `level` (found: ts, lvl)");

@@ -1,0 +1,152 @@
+//! Where a command computes: what `--device` names, and what that comes to on this machine for this much work.
+
+use std::fmt;
+
+use gigabar::gpu::{Device, Probe};
+
+use crate::failure::hinted;
+use crate::printer::Printer;
+
+/// Multiply-adds of networks from which a GPU pays for its start (a context and kernels to compile, about a second):
+/// 200,000 decisions of two layers of 256, some seconds of two processor cores.
+const WORTHY_MULTIPLY_ADDS: f64 = 1.6e10;
+
+/// How much there is to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Work {
+    /// Networks: decisions of all policies in all windows, weights of one network.
+    Networks { decisions: usize, weights: usize },
+    /// A few accounts whose levels need no network: one bar after the other, which a processor does faster.
+    Accounts,
+}
+
+impl Work {
+    /// Whether a GPU is worth its start.
+    fn is_worth_a_gpu(self) -> bool {
+        match self {
+            Self::Networks { decisions, weights } => decisions as f64 * weights as f64 >= WORTHY_MULTIPLY_ADDS,
+            Self::Accounts => false,
+        }
+    }
+}
+
+/// What `--device` asks for; a GPU that was named is open already, so that its absence is said before any work.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    Auto,
+    Cpu,
+    Cuda(Device),
+}
+
+/// What computes.
+#[derive(Debug)]
+pub(crate) enum Compute {
+    Cpu,
+    /// `named`: the user asked for it, so that what it cannot do is an error and not a reason to use the CPU.
+    Cuda {
+        device: Device,
+        named: bool,
+    },
+}
+
+impl Wanted {
+    /// Reads `auto`, `cpu`, `cuda` or `cuda:N`.
+    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
+        match (text, ordinal(text)) {
+            ("auto", _) => Ok(Self::Auto),
+            ("cpu", _) => Ok(Self::Cpu),
+            (_, Some(ordinal)) => match Device::open(ordinal) {
+                Ok(device) => Ok(Self::Cuda(device)),
+                Err(error) => Err(anyhow::Error::from(error).context(format!("--device {text}"))),
+            },
+            _ => Err(hinted(format!("--device {text}: no such device"), "use auto, cpu, cuda or cuda:N")),
+        }
+    }
+
+    /// Settles on a device for the work and says which.
+    pub(crate) fn settle(self, work: Work, printer: Printer) -> Compute {
+        let (compute, reason) = match self {
+            Self::Cpu => (Compute::Cpu, None),
+            Self::Cuda(device) => (Compute::Cuda { device, named: true }, None),
+            Self::Auto if !work.is_worth_a_gpu() => (Compute::Cpu, Some("too little work for a GPU".to_owned())),
+            Self::Auto => match Device::open(0) {
+                Ok(device) => (Compute::Cuda { device, named: false }, None),
+                Err(error) => (Compute::Cpu, Some(error.to_string())),
+            },
+        };
+        compute.say(reason.as_deref().filter(|_| printer.is_verbose()), printer);
+        compute
+    }
+}
+
+impl Compute {
+    /// Says what computes, and why where that is worth a word.
+    pub(crate) fn say(&self, reason: Option<&str>, printer: Printer) {
+        let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        printer.say(format_args!("device: {self}{reason}"));
+    }
+
+    /// What a run records.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Cpu => "cpu".into(),
+            Self::Cuda { device, .. } => format!("cuda:{} {}", device.facts().ordinal, device.facts().name),
+        }
+    }
+}
+
+impl fmt::Display for Compute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => write!(f, "cpu, {} threads", rayon::current_num_threads()),
+            Self::Cuda { device, .. } => write!(f, "{}", device.facts()),
+        }
+    }
+}
+
+/// N of `cuda:N`; 0 of `cuda`.
+fn ordinal(text: &str) -> Option<usize> {
+    match text.strip_prefix("cuda")? {
+        "" => Some(0),
+        rest => rest.strip_prefix(':').filter(|n| n.bytes().all(|b| b.is_ascii_digit()))?.parse().ok(),
+    }
+}
+
+/// Refuses a GPU for training, says `cpu`, and returns what the run records.
+pub(crate) fn for_training(text: &str, printer: Printer) -> anyhow::Result<String> {
+    if ordinal(text).is_some() {
+        return Err(hinted(
+            format!("--device {text}: training runs on the CPU"),
+            format!(
+                "leave --device out here; `gigabar evaluate RUN FILE --device {text}` trades what was trained on the GPU"
+            ),
+        ));
+    }
+    Wanted::parse(text)?;
+    Compute::Cpu.say(None, printer);
+    Ok(Compute::Cpu.name())
+}
+
+/// What `auto` comes to where there is much to do, for `doctor`.
+pub(crate) fn auto_device(probe: &Probe) -> &'static str {
+    let usable = probe.driver && probe.nvrtc.is_some() && probe.devices.iter().any(|device| device.ordinal == 0);
+    if usable { "cuda:0" } else { "cpu" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinals_are_read_whole() {
+        assert_eq!(["cuda", "cuda:0", "cuda:12"].map(ordinal), [Some(0), Some(0), Some(12)]);
+        assert_eq!(["gpu", "cuda:", "cuda:x", "cuda0", "cuda:-1", "cuda:+1"].map(ordinal), [None; 6]);
+    }
+
+    #[test]
+    fn small_work_stays_on_the_processor() {
+        let networks = |decisions| Work::Networks { decisions, weights: 80_000 }.is_worth_a_gpu();
+        assert!(networks(200_000) && !networks(100_000));
+        assert!(!Work::Accounts.is_worth_a_gpu());
+    }
+}
