@@ -5,5 +5,7 @@
 pub const PRELUDE: (&str, &str) = ("prelude.cuh", include_str!("device/prelude.cuh"));
 /// Philox4x32-10, equal to `gigabar_market::rng`. Needs [`PRELUDE`].
 pub const RNG: (&str, &str) = ("rng.cuh", include_str!("device/rng.cuh"));
-/// Block-wide fixed trees. Needs [`PRELUDE`]; CUDA only.
+/// Block-wide fixed trees and scans. Needs [`PRELUDE`]; CUDA only.
 pub const REDUCE: (&str, &str) = ("reduce.cuh", include_str!("device/reduce.cuh"));
+/// Exact quantiles by one block. Needs [`PRELUDE`] and [`REDUCE`]; CUDA only.
+pub const SELECT: (&str, &str) = ("select.cuh", include_str!("device/select.cuh"));

@@ -1,6 +1,6 @@
 //! The device side of gigabar without any trading: [`Device`], kernels compiled at run time ([`KernelSource`],
 //! [`Kernel`]), named buffers that count every copy ([`Buffer`], [`Pinned`], [`Traffic`]) and the device headers
-//! (`prelude.cuh`, `rng.cuh`, `reduce.cuh`).
+//! (`prelude.cuh`, `rng.cuh`, `reduce.cuh`, `select.cuh`).
 //!
 //! Builds and starts without a toolkit and without a driver; [`probe`] says what is missing.
 

@@ -15,7 +15,7 @@ GB_DEVICE f32 mlp_activate(f32 x) {
 #endif
 }
 
-// A host build brings its own: tests/it/kernel_host.cpp runs these kernels without a GPU.
+// A host build brings its own: host_kernel.h runs these kernels without a GPU.
 #if defined(__CUDACC__)
 GB_DEVICE void named_sync(int barrier, int n_threads) {
     __syncwarp();  // the instruction wants its warp together

@@ -25,7 +25,6 @@ extern "C" __global__ void replay_given(const EnvBar* __restrict__ bars, const E
     u32 index = blockIdx.x * blockDim.x + threadIdx.x;
     if (index >= n_pair) return;
     RolloutPair pair = pairs[index];
-    if (pair.policy == NO_PAIR) return;
     EnvWindow window = windows[pair.window];
     u32 steps = steps_from(window.n_bars, t0, n_steps);
     if (steps == 0) return;

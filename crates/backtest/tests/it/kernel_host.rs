@@ -2,8 +2,8 @@
 //! barriers (a deadlock fails), launch splitting and the hand-over between lanes, without a GPU. What only a GPU can show
 //! (its logarithm, its memory order, its speed) is tests/gpu.
 
-use std::process::Command;
-
+pub(crate) use crate::host_kernel::{HostKernel, PARAMETERS, raw};
+use crate::support::{argmax, forward, random_features, random_policy, same_column};
 use gigabar_backtest::SimConfig;
 use gigabar_backtest::cpu::account::Account;
 use gigabar_backtest::cpu::engine::{Market, Rules};
@@ -12,57 +12,13 @@ use gigabar_backtest::gpu::rollout::{greedy_source, metrics_source, project_sour
 use gigabar_backtest::gpu::{MlpActivation, MlpPlan, MlpShape, WindowSummary};
 use gigabar_backtest::metric::{max_drawdown, sharpe, total_pnl};
 use gigabar_backtest::rules::TripleBarrier;
-use gigabar_gpu::{Arch, KernelSource};
+use gigabar_gpu::Arch;
 use gigabar_market::Bars;
 use gigabar_market::sigma::sigma;
 use gigabar_market::synth::{RandomWalkConfig, random_walk};
-use libloading::Library;
-
-use crate::support::{argmax, forward, random_features, random_policy, same_column};
 
 const N_FEATURE: usize = 21;
 const TIE: f32 = 2e-5;
-
-/// A kernel source as a host library with one entry `host_run(arguments…)`.
-pub(crate) struct HostKernel {
-    library: Library,
-    _folder: tempfile::TempDir,
-}
-
-impl HostKernel {
-    /// `entry` is the C++ parameter list and the launch.
-    pub(crate) fn build(source: &KernelSource, parameters: &str, launch: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (text, library) = (folder.path().join("kernel.cpp"), folder.path().join("libkernel.so"));
-        let shim = include_str!("kernel_host.h");
-        let kernels =
-            source.joined().replace("#pragma once", "").replace("extern __shared__ float4 dynamic_shared[];", "");
-        let entry = format!("extern \"C\" int host_run({parameters}) {{ return host_launch({launch}); }}");
-        std::fs::write(&text, format!("#line 1 \"kernel_host.h\"\n{shim}\n{kernels}\n{entry}\n")).unwrap();
-        let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
-        let defines = source.flags().iter().filter(|flag| flag.starts_with("-D"));
-        let flags = ["-std=c++17", "-O2", "-ffp-contract=off", "-shared", "-fPIC", "-w", "-o"];
-        let output = Command::new(&compiler).args(defines).args(flags).arg(&library).arg(&text).output();
-        let output = output.unwrap_or_else(|e| panic!("this test needs a C++17 compiler; `{compiler}` (set CXX): {e}"));
-        assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
-        // SAFETY: the library was built a moment ago from our own text and has no initialisers that matter.
-        Self { library: unsafe { Library::new(&library) }.unwrap(), _folder: folder }
-    }
-
-    /// Calls the entry, all of whose parameters are pointers, then the given numbers.
-    pub(crate) fn run(&self, pointers: &[*mut u8], numbers: &[u32]) {
-        type Entry = unsafe extern "C" fn(*const *mut u8, *const u32) -> i32;
-        // SAFETY: `host_run` has this type (see the parameter lists below) and stays within the arrays given.
-        let deadlocks = unsafe { self.library.get::<Entry>(b"host_run").unwrap()(pointers.as_ptr(), numbers.as_ptr()) };
-        assert_eq!(deadlocks, 0, "blocks that deadlocked");
-    }
-}
-
-pub(crate) const PARAMETERS: &str = "void** p, const u32* n";
-
-pub(crate) fn raw<T>(values: &mut [T]) -> *mut u8 {
-    values.as_mut_ptr().cast()
-}
 
 /// A small market and windows of unequal length inside it.
 pub(crate) struct World {

@@ -4,6 +4,8 @@
 mod backtesting_py;
 mod engine_reference;
 mod env_lockstep;
+#[path = "../../../gpu/tests/it/host_kernel.rs"]
+mod host_kernel;
 mod identities;
 mod kernel_host;
 mod metric_golden;

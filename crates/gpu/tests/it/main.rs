@@ -1,6 +1,9 @@
 //! The device headers, compiled for the host, and NVRTC's error messages. No GPU is needed.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod host_kernel;
+mod primitive;
+
 use std::process::Command;
 
 use gigabar_gpu::header::{PRELUDE, REDUCE, RNG};
@@ -8,6 +11,9 @@ use gigabar_gpu::{Arch, GpuError, KernelSource, compile, nvrtc_version};
 use gigabar_market::rng::{Philox, unit_f32, unit_f64};
 use libloading::Library;
 use rand::RngCore;
+
+use host_kernel::{HostKernel, PARAMETERS, raw};
+use primitive::{LEVELS, Outcome};
 
 const ENTRY: &str = r#"
 extern "C" void block(u64 seed, u64 stream, u64 index, u32* out) {
@@ -62,10 +68,27 @@ fn every_header_compiles_and_errors_point_into_their_file() {
                   *x = block_reduce<64>(*x, s, AddF64()) + unit_f64(philox_block(1, 2, 3).v[0], 0);\n}\n";
     for arch in [75, 80, 90, 120] {
         compile(&headers.clone().text("demo.cu", kernel), Arch(arch)).unwrap();
+        compile(&primitive::source(), Arch(arch)).unwrap();
     }
     let Err(GpuError::Compile { log, arch, .. }) = compile(&headers.text("broken.cu", "\nint x = ;"), Arch(90)) else {
         panic!("it compiled");
     };
     assert!(log.contains("broken.cu(2)"), "{log}");
     assert_eq!(arch, "sm_90");
+}
+
+#[test]
+fn reductions_scans_and_quantiles_equal_plain_loops() {
+    let launch = "1, 1, 1, LANES, [=] { primitives((f64*)p[0], n[0], (f64*)p[1], (f64*)p[2], (f64*)p[3], (u32*)p[4], \
+                  (f64*)p[5]); }";
+    let kernel = HostKernel::build(&primitive::source(), PARAMETERS, launch);
+    primitive::check(5_000, |x| {
+        let (mut x, mut levels, n) = (x.to_vec(), LEVELS, x.len());
+        let (mut reduced, mut before, mut counted) = (vec![0.0; 6], vec![0.0; n], vec![0_u32; n]);
+        let mut quantiles = vec![0.0; LEVELS.len()];
+        let inputs = [raw(&mut x), raw(&mut levels)];
+        let outputs = [raw(&mut reduced), raw(&mut before), raw(&mut counted), raw(&mut quantiles)];
+        kernel.run(&[&inputs[..], &outputs].concat(), &[n as u32]);
+        Outcome { reduced, before, counted, quantiles }
+    });
 }

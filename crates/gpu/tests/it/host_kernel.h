@@ -29,6 +29,18 @@ static inline double __longlong_as_double(long long bits) {
     return value;
 }
 
+static inline long long __double_as_longlong(double value) {
+    long long bits;
+    std::memcpy(&bits, &value, 8);
+    return bits;
+}
+// Fibers change hands at barriers only.
+static inline unsigned atomicAdd(unsigned* address, unsigned value) {
+    unsigned before = *address;
+    *address += value;
+    return before;
+}
+
 struct HostBarrier {
     int waiting = 0;
     unsigned generation = 0;
@@ -50,7 +62,7 @@ static unsigned long host_progress = 0;
 static HostBarrier host_named[16];
 static HostBarrier host_warp[MAX_THREADS / 32];
 static float host_exchange[MAX_THREADS];
-static HostDim blockIdx, blockDim;
+static HostDim blockIdx, blockDim, gridDim;
 static void (*host_kernel)();
 alignas(16) static float4 dynamic_shared[1 << 16];
 
@@ -133,6 +145,7 @@ static int host_launch(unsigned gx, unsigned gy, unsigned gz, unsigned n_threads
     call = &kernel;
     host_kernel = [] { (*call)(); };
     blockDim = HostDim{n_threads, 1, 1};
+    gridDim = HostDim{gx, gy, gz};
     int deadlocks = 0;
     for (unsigned z = 0; z < gz; ++z)
         for (unsigned y = 0; y < gy; ++y)
