@@ -104,13 +104,15 @@ impl EnsembleVote {
         let score = if self == Self::MeanQ { &sum } else { &score };
         let better = |a: usize, b: usize| score[a] > score[b] || (score[a] == score[b] && sum[a] > sum[b]);
         let winner = (1..n_action).fold(0, |best, a| if better(a, best) { a } else { best });
-        if score[winner] < self.quorum(q.len()) as f32 { flat } else { winner }
+        let held_back = self.quorum(q.len()).is_some_and(|quorum| score[winner] < quorum as f32);
+        if held_back { flat } else { winner }
     }
 
-    /// Votes the winner needs, of `n_model`; 0 where any number will do.
-    pub(crate) fn quorum(self, n_model: usize) -> u32 {
-        let Self::Agreement(share) = self else { return 0 };
-        (1..=n_model).find(|&votes| votes as f32 / n_model as f32 >= share).unwrap_or(n_model) as u32
+    /// Votes that the winner of an agreement among `n_model` needs.
+    pub(crate) fn quorum(self, n_model: usize) -> Option<u32> {
+        let Self::Agreement(share) = self else { return None };
+        let n_model = n_model as u32;
+        Some((1..=n_model).find(|&votes| votes as f32 / n_model as f32 >= share).unwrap_or(n_model + 1))
     }
 }
 
@@ -143,6 +145,8 @@ mod tests {
         let q = [[3.0, 0.2, 0.0], [0.1, 0.2, 1.0], [0.1, 0.2, 1.2]];
         assert_eq!(EnsembleVote::MeanQ.decide(&q, FLAT), 0);
         assert_eq!(EnsembleVote::Majority.decide(&q, FLAT), 2);
+        // Below zero too.
+        assert_eq!(EnsembleVote::MeanQ.decide(&[[-3.0, -2.0, -1.0]], FLAT), 2);
     }
 
     #[test]
@@ -179,7 +183,7 @@ mod tests {
         for (share, n_model, quorum) in
             [(0.6, 5, 3), (0.7, 10, 7), (0.1, 10, 1), (1.0, 7, 7), (0.01, 3, 1), (0.34, 3, 2)]
         {
-            assert_eq!(EnsembleVote::Agreement(share).quorum(n_model), quorum, "{share} of {n_model}");
+            assert_eq!(EnsembleVote::Agreement(share).quorum(n_model), Some(quorum), "{share} of {n_model}");
         }
     }
 

@@ -78,7 +78,7 @@ impl Launch<'_> {
     ///
     /// # Safety
     /// The arguments must match the kernel's parameters in number, order, size and meaning, and the kernel must stay
-    /// inside the buffers it is given.
+    /// inside the buffers it is given. Inside [`Device::capture`] the buffers must outlive the graph.
     pub unsafe fn run(mut self, device: &Device, shape: LaunchShape) -> Result<(), GpuError> {
         check(device, shape).map_err(|message| self.error(shape, message))?;
         let shared = &device.shared;

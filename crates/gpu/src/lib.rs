@@ -1,12 +1,13 @@
 //! The device side of gigabar without any trading: [`Device`], kernels compiled at run time ([`KernelSource`],
-//! [`Kernel`]), named buffers that count every copy ([`Buffer`], [`Pinned`], [`Traffic`]) and the device headers
-//! (`prelude.cuh`, `rng.cuh`, `reduce.cuh`, `select.cuh`).
+//! [`Kernel`]), launches recorded once and replayed ([`Graph`]), named buffers that count every copy ([`Buffer`],
+//! [`Pinned`], [`Traffic`]) and the device headers (`prelude.cuh`, `rng.cuh`, `reduce.cuh`, `select.cuh`).
 //!
 //! Builds and starts without a toolkit and without a driver; [`probe`] says what is missing.
 
 mod buffer;
 mod device;
 mod error;
+mod graph;
 mod launch;
 mod library;
 mod module;
@@ -16,5 +17,6 @@ pub mod header;
 pub use buffer::{Buffer, Pinned, Plain};
 pub use device::{Device, DeviceFacts, Probe, Traffic, probe};
 pub use error::GpuError;
+pub use graph::Graph;
 pub use launch::{Launch, LaunchShape};
 pub use module::{Arch, Compiled, Kernel, KernelSource, compile, nvrtc_version};
