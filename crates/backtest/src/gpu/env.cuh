@@ -449,32 +449,49 @@ GB_DEVICE void env_observation(const EnvAccount& a, const EnvBar& now, f32* out)
     out[7] = (f32)(a.cash * per_equity);
 }
 
-// The same observation within 4 ulp of f32: differences in f64, where cancellation would show, quotients and logarithms
-// in f32. Six f64 quotients and two f64 logarithms would cost a step more than its network.
+// Component i of the same observation, within 4 ulp of f32: differences in f64, where cancellation would show, the quotient
+// and the logarithms in f32. Eight lanes make one observation: six f64 quotients and two f64 logarithms of one thread would
+// cost a step more than its network.
+GB_DEVICE f32 env_observed(const EnvAccount& a, const EnvBar& now, int i) {
+    f64 above = 0.0;
+    f64 below = 1.0;
+    if (i == 0 || i == 7) {
+        if (a.equity > 0.0) {
+            above = i == 0 ? a.units * now.close : a.cash;
+            below = a.equity;
+        }
+    } else if (i == 1) {
+        above = a.level;
+    } else if (i == 2) {
+        if (a.units != 0.0) {
+            above = a.units > 0.0 ? now.close - a.entry_price : a.entry_price - now.close;
+            below = a.entry_price;
+        }
+    } else if (i == 3) {
+        above = a.peak - a.equity;
+        below = a.peak;
+    } else if (i == 4) {
+        if (now.sigma > 0.0) {
+            above = a.last_return;
+            below = now.sigma;
+        }
+    } else if (i == 5) {
+        above = a.units != 0.0 ? (f64)a.bars : 0.0;
+    } else {
+        above = a.equity - a.initial;
+        below = a.initial;
+    }
+    f32 quotient = (f32)above / (f32)below;
+    if (i == 4) return quotient < -10.0f ? -10.0f : (quotient > 10.0f ? 10.0f : quotient);
+    if (i < 5 || i == 7) return quotient;
+    // ln(equity/initial) = ln(1 + growth) near 1, ln of the quotient itself far from it.
+    bool near = i == 5 || (quotient > -0.5f && quotient < 1.0f);
+    if (near) return i == 5 ? log1pf(quotient) / 5.0f : log1pf(quotient);
+    f32 ratio = (f32)a.equity / (f32)a.initial;
+    f32 floored = ratio > (f32)GROWTH_FLOOR ? ratio : (f32)GROWTH_FLOOR;
+    return logf(floored);
+}
+
 GB_DEVICE void env_observation_fast(const EnvAccount& a, const EnvBar& now, f32* out) {
-    f32 equity = (f32)a.equity;
-    f32 unrealised = 0.0f;
-    f32 bars = 0.0f;
-    if (a.units != 0.0) {
-        f64 gain = a.units > 0.0 ? now.close - a.entry_price : a.entry_price - now.close;
-        unrealised = (f32)gain / (f32)a.entry_price;
-        bars = (f32)a.bars;
-    }
-    f32 shock = 0.0f;
-    if (now.sigma > 0.0) {
-        shock = (f32)a.last_return / (f32)now.sigma;
-        shock = shock < -10.0f ? -10.0f : (shock > 10.0f ? 10.0f : shock);
-    }
-    f32 growth = (f32)(a.equity - a.initial) / (f32)a.initial;
-    out[0] = a.equity > 0.0 ? (f32)(a.units * now.close) / equity : 0.0f;
-    out[1] = (f32)a.level;
-    out[2] = unrealised;
-    out[3] = (f32)(a.peak - a.equity) / (f32)a.peak;
-    out[4] = shock;
-    out[5] = logf(1.0f + bars) / 5.0f;
-    // ln(1 + growth) near 1, ln of the quotient far from it.
-    f32 quotient = equity / (f32)a.initial;
-    f32 floored = quotient > (f32)GROWTH_FLOOR ? quotient : (f32)GROWTH_FLOOR;
-    out[6] = growth > -0.5f && growth < 1.0f ? log1pf(growth) : logf(floored);
-    out[7] = a.equity > 0.0 ? (f32)a.cash / equity : 0.0f;
+    for (int i = 0; i < N_PORTFOLIO; ++i) out[i] = env_observed(a, now, i);
 }

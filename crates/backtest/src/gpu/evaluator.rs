@@ -10,7 +10,7 @@ use gigabar_gpu::{Device, Traffic};
 use super::error::EvaluateError;
 use super::layout::{EnvBar, EnvRules, EnvWindow, RolloutPair};
 use super::metrics::{WindowSummary, launch_summarise};
-use super::mlp::{MlpPlan, MlpPolicy};
+use super::mlp::{MlpPlan, MlpPolicy, SLOTS};
 use super::replay::{TradeBuffers, given_source, launch_given};
 use super::rollout::{MarketBuffers, launch_greedy, launch_project, metrics_source};
 use crate::cpu::engine::{Market, Rules};
@@ -172,7 +172,7 @@ impl GpuBacktestEvaluator {
         launch_summarise(device, &greedy.summarise, &self.market, &greedy.path, risk_free, &greedy.summaries)?;
         greedy.summaries.read_into(&mut greedy.host)?;
         let host = greedy.host.get()?;
-        let summaries = greedy.slot_of.iter().map(|&slot| host[slot]).collect();
+        let summaries = greedy.pair_of.iter().map(|&pair| host[pair]).collect();
         self.greedy = Some(greedy);
         Ok(summaries)
     }
@@ -190,7 +190,8 @@ impl GpuBacktestEvaluator {
             return Err(mismatch("features of the network", self.n_feature, shape.n_feature));
         }
         let facts = self.device.facts();
-        let slots = if policies.len() * self.windows.len() > facts.n_sm { 2 } else { 1 };
+        let n_pair = policies.len() * self.windows.len();
+        let slots = SLOTS.into_iter().find(|&slots| n_pair <= slots * facts.n_sm).unwrap_or(SLOTS[SLOTS.len() - 1]);
         MlpPlan::new(shape, slots, facts.arch, facts.shared_bytes_per_block, &facts.name)
     }
 
@@ -201,12 +202,12 @@ impl GpuBacktestEvaluator {
     pub fn path(&self, k: usize, w: usize) -> Result<DevicePath, EvaluateError> {
         let greedy = self.greedy.as_ref().ok_or_else(|| mismatch("evaluations before a path", 1, 0))?;
         let n_windows = self.windows.len();
-        if w >= n_windows || k * n_windows + w >= greedy.slot_of.len() {
-            return Err(mismatch("index of a pair below", greedy.slot_of.len(), k * n_windows + w));
+        if w >= n_windows || k * n_windows + w >= greedy.pair_of.len() {
+            return Err(mismatch("index of a pair below", greedy.pair_of.len(), k * n_windows + w));
         }
-        let slot = greedy.slot_of[k * n_windows + w];
+        let pair = greedy.pair_of[k * n_windows + w];
         let mut paths = paths_of(&greedy.path, &self.windows, &greedy.pairs, None)?;
-        Ok(paths.swap_remove(slot))
+        Ok(paths.swap_remove(pair))
     }
 
     /// Replays given levels, one per decision: `cases` are a window and its levels `[n_bars − 1]`. Every path is read
@@ -233,7 +234,7 @@ impl GpuBacktestEvaluator {
         if pairs.is_empty() {
             return Ok((Vec::new(), Vec::new()));
         }
-        let path = workspace::path_buffers(device, &pairs, columns.len(), true, false)?;
+        let path = workspace::path_buffers(device, &pairs, &[], columns.len(), true, false)?;
         let levels = device.upload("levels", &columns)?;
         let trades = TradeBuffers::with_room(device, pairs.iter().map(|_| trade_capacity))?;
         let kernel = device.kernel(&given_source(self.flags, true), "replay_given")?;

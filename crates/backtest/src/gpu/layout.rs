@@ -50,7 +50,6 @@ pub fn constants() -> Vec<(&'static str, String)> {
         ("LOT_TOLERANCE", format!("{LOT_TOLERANCE:e}")),
         ("GROWTH_FLOOR", format!("{GROWTH_FLOOR:e}")),
         ("N_PORTFOLIO", N_PORTFOLIO.to_string()),
-        ("NO_PAIR", format!("{NO_PAIR}u")),
     ];
     out.extend(EXITS.iter().enumerate().map(|(i, (name, _))| (*name, format!("{i}u"))));
     out
@@ -289,13 +288,10 @@ pub struct RolloutPair {
     pub path: i64,
     /// Index of the window.
     pub window: u32,
-    /// Index of the policy; [`NO_PAIR`] in an empty slot.
+    /// Index of the policy.
     pub policy: u32,
 }
 const _: () = assert!(size_of::<RolloutPair>() == 16);
-
-/// [`RolloutPair::policy`] of an empty slot.
-pub const NO_PAIR: u32 = u32::MAX;
 
 /// What one bar did: [`Step`](crate::cpu::account::Step) on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -99,7 +99,6 @@ extern "C" __global__ void __launch_bounds__(LANES)
     __shared__ f64 scratch[LANES];
     __shared__ Moments stack[40];
     RolloutPair pair = pairs[blockIdx.x];
-    if (pair.policy == NO_PAIR) return;
     u32 n_bars = windows[pair.window].n_bars;
     u32 n = n_bars - 1;
     const f64* r = returns + pair.path;

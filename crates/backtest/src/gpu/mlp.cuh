@@ -69,35 +69,69 @@ struct Dense {
         for (int p = 0; p < PER_LANE; ++p) bias[p] = packed[IN * OUT + first_output(thread) + p];
     }
 
-    // x [IN] and y [OUT] lie in shared memory. The caller synchronises.
-    GB_DEVICE void apply(const f32* x, const f32* shared, f32* y, int thread) const {
+    // x [BATCH, x_stride] and y [BATCH, y_stride] lie in shared memory; a weight is read once for the whole batch. The caller
+    // synchronises.
+    template <int BATCH>
+    GB_DEVICE void apply(const f32* x, int x_stride, const f32* shared, f32* y, int y_stride, int thread) const {
         int slice = thread % 16;
-        f32 sum[RO];
+        f32 sum[BATCH][RO];
 #pragma unroll
-        for (int r = 0; r < RO; ++r) sum[r] = 0.0f;
+        for (int b = 0; b < BATCH; ++b) {
+#pragma unroll
+            for (int r = 0; r < RO; ++r) sum[b][r] = 0.0f;
+        }
 #pragma unroll
         for (int c = 0; c < RI / 4; ++c) {
-            float4 v = ((const float4*)x)[c * 16 + slice];
-            f32 value[4] = {v.x, v.y, v.z, v.w};
+            f32 value[BATCH][4];
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                float4 v = ((const float4*)(x + b * x_stride))[c * 16 + slice];
+                value[b][0] = v.x;
+                value[b][1] = v.y;
+                value[b][2] = v.z;
+                value[b][3] = v.w;
+            }
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
                 int i = c * 4 + e;
-                if (i < HELD) {
 #pragma unroll
-                    for (int r = 0; r < RO; ++r) sum[r] = fmaf(held[i * RO + r], value[e], sum[r]);
-                } else {
+                for (int q = 0; q < QUADS; ++q) {
+                    f32 weight[4];
+                    if (i < HELD) {
 #pragma unroll
-                    for (int q = 0; q < QUADS; ++q) {
+                        for (int k = 0; k < 4; ++k) weight[k] = held[i * RO + q * 4 + k];
+                    } else {
                         float4 w = ((const float4*)shared)[((i - HELD) * QUADS + q) * COMPUTE_THREADS + thread];
-                        sum[q * 4 + 0] = fmaf(w.x, value[e], sum[q * 4 + 0]);
-                        sum[q * 4 + 1] = fmaf(w.y, value[e], sum[q * 4 + 1]);
-                        sum[q * 4 + 2] = fmaf(w.z, value[e], sum[q * 4 + 2]);
-                        sum[q * 4 + 3] = fmaf(w.w, value[e], sum[q * 4 + 3]);
+                        weight[0] = w.x;
+                        weight[1] = w.y;
+                        weight[2] = w.z;
+                        weight[3] = w.w;
+                    }
+#pragma unroll
+                    for (int b = 0; b < BATCH; ++b) {
+#pragma unroll
+                        for (int k = 0; k < 4; ++k) {
+                            sum[b][q * 4 + k] = fmaf(weight[k], value[b][e], sum[b][q * 4 + k]);
+                        }
                     }
                 }
             }
         }
-        // Halve the outputs while there is more than one, then add the copies.
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            fold(sum[b], slice);
+            if (slice % COPIES == 0) {
+#pragma unroll
+                for (int p = 0; p < PER_LANE; ++p) {
+                    y[b * y_stride + first_output(thread) + p] = mlp_activate(sum[b][p] + bias[p]);
+                }
+            }
+        }
+    }
+
+   private:
+    // Adds over the 16 lanes of a half-warp: halve the outputs while there is more than one, then add the copies.
+    GB_DEVICE static void fold(f32* sum, int slice) {
         int n = RO;
 #pragma unroll
         for (int reach = 8; reach > 0; reach /= 2) {
@@ -115,10 +149,6 @@ struct Dense {
             } else {
                 sum[0] += __shfl_xor_sync(0xffffffffu, sum[0], reach);
             }
-        }
-        if (slice % COPIES == 0) {
-#pragma unroll
-            for (int p = 0; p < PER_LANE; ++p) y[first_output(thread) + p] = mlp_activate(sum[p] + bias[p]);
         }
     }
 };

@@ -9,14 +9,40 @@ use crate::cpu::observation::N_PORTFOLIO;
 
 /// Threads that compute a layer; `COMPUTE_THREADS` of `mlp.cuh`.
 pub(crate) const COMPUTE_THREADS: usize = 256;
+/// Warps that keep accounts; `ACCOUNT_WARPS` of `account.cuh`.
+const ACCOUNT_WARPS: usize = 4;
 /// Threads of a block: two compute warpgroups and one of account warps.
-const BLOCK_THREADS: usize = COMPUTE_THREADS + 128;
-/// Registers of a compute and of an account thread where `setmaxnreg` moves them between warpgroups: per scheduler
-/// 2·192 + 120 = 3·168, what a block of three warpgroups is launched with.
-const MOVED_REGISTERS: (usize, usize) = (192, 120);
-/// Weights a compute thread holds in registers with and without moved ones; what the compiler fits without spilling
-/// (`tests/it/nvrtc.rs` holds it to that).
-const HELD_WEIGHTS: (usize, usize) = (144, 112);
+const BLOCK_THREADS: usize = COMPUTE_THREADS + 32 * ACCOUNT_WARPS;
+/// Pairs of a block: one, or groups of 1 or 2 for each account warp.
+pub(crate) const SLOTS: [usize; 3] = [1, ACCOUNT_WARPS, 2 * ACCOUNT_WARPS];
+/// Registers of a thread in a block of three warpgroups before `setmaxnreg` moves any.
+const LAUNCH_REGISTERS: usize = 168;
+/// How a block of [`SLOTS`]`[i]` pairs uses its registers: what the compiler fits without spilling (`tests/it/nvrtc.rs`
+/// holds it to that).
+const REGISTERS: [Registers; 3] = [
+    Registers { compute: 200, account: 104, held_moved: 144, held: 112 },
+    Registers { compute: 192, account: 120, held_moved: 144, held: 112 },
+    Registers { compute: 192, account: 120, held_moved: 112, held: 96 },
+];
+
+/// Registers of a compute and of an account thread where `setmaxnreg` moves them between warpgroups, and weights a compute
+/// thread holds with and without moved ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Registers {
+    compute: usize,
+    account: usize,
+    held_moved: usize,
+    held: usize,
+}
+
+// A block that asks for more than it gave up waits for ever.
+const _: () = {
+    let mut i = 0;
+    while i < REGISTERS.len() {
+        assert!(2 * REGISTERS[i].compute + REGISTERS[i].account <= 3 * LAUNCH_REGISTERS);
+        i += 1;
+    }
+};
 /// Widths are padded to one of these.
 const WIDTHS: [usize; 4] = [64, 128, 256, 512];
 const MAX_ACTIONS: usize = 32;
@@ -104,7 +130,7 @@ impl MlpPolicy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MlpPlan {
     shape: MlpShape,
-    /// Pairs a block runs side by side: one hides the other's latency, so 2 where there is more work than blocks.
+    /// Pairs a block runs side by side: 1 for the least time of a step, 4 or 8 where there is more work than blocks.
     pub slots: usize,
     /// Padded width of each hidden layer.
     pub widths: Vec<usize>,
@@ -116,6 +142,15 @@ pub struct MlpPlan {
     pub weight_floats: usize,
     /// Dynamic shared memory of a block, bytes.
     pub shared_bytes: usize,
+}
+
+fn registers(slots: usize) -> Registers {
+    REGISTERS[SLOTS.iter().position(|&s| s == slots).unwrap_or(0)]
+}
+
+/// Pairs that share one pass over the weights; `BATCH` of `account.cuh`.
+fn batch(slots: usize) -> usize {
+    slots.div_ceil(ACCOUNT_WARPS)
 }
 
 impl MlpPlan {
@@ -134,14 +169,15 @@ impl MlpPlan {
         if !(1..=3).contains(&shape.hidden.len()) {
             return Err(refuse("1 to 3 hidden layers run on the device".into()));
         }
-        if !(1..=MAX_ACTIONS).contains(&shape.n_action) || shape.n_feature == 0 || !(1..=2).contains(&slots) {
+        if !(1..=MAX_ACTIONS).contains(&shape.n_action) || shape.n_feature == 0 || !SLOTS.contains(&slots) {
             return Err(refuse(format!("1 to {MAX_ACTIONS} actions and at least 1 feature run on the device")));
         }
         let padded = |&width: &usize| WIDTHS.into_iter().find(|&p| p >= width && width > 0);
         let widths: Option<Vec<usize>> = shape.hidden.iter().map(padded).collect();
         let widths = widths.ok_or_else(|| refuse("layers of 1 to 512 units run on the device".into()))?;
         let moves_registers = arch == Arch(90);
-        let mut budget = if moves_registers { HELD_WEIGHTS.0 } else { HELD_WEIGHTS.1 };
+        let registers = registers(slots);
+        let mut budget = if moves_registers { registers.held_moved } else { registers.held };
         let mut held = Vec::new();
         let mut spilled_bytes = 0;
         for pair in widths.windows(2) {
@@ -201,14 +237,15 @@ impl MlpPlan {
 
     /// `sizeof(BlockShared)` of `rollout.cu`.
     fn block_shared_bytes(&self) -> usize {
-        let observed = 2 * self.shape.n_action * N_PORTFOLIO * 4;
-        let lives = 2 * self.shape.n_action * size_of::<EnvAccount>();
-        let rules = size_of::<EnvRules>() + 4;
-        let slot = observed + self.last_width() * 4 + lives + 2 * size_of::<EnvBar>() + rules;
+        let (lives, bars) = if self.slots == 1 { (2 * self.shape.n_action, ACCOUNT_WARPS) } else { (1, 1) };
+        let batch = batch(self.slots);
+        let observed = lives * N_PORTFOLIO * 4;
+        let account = lives * size_of::<EnvAccount>() + bars * 2 * size_of::<EnvBar>() + size_of::<EnvRules>();
+        let slot = observed + self.last_width() * 4 + account + 8 * self.shape.n_action + 2 * 4;
         let slot = slot.next_multiple_of(16);
-        let hidden = 2 * self.widest() * 4;
+        let hidden = 2 * batch * self.widest() * 4;
         let head = self.n_head() * (self.last_width() + 1) * 4;
-        (self.slots * slot + hidden + head).next_multiple_of(16)
+        (self.slots * slot + hidden + head + self.slots / batch * 4).next_multiple_of(16)
     }
 
     fn widest(&self) -> usize {
@@ -242,8 +279,8 @@ impl MlpPlan {
             .define("DUELING", u32::from(self.shape.dueling))
             .define("SLOTS", self.slots)
             .define("SET_REGISTERS", u32::from(self.moves_registers))
-            .define("COMPUTE_REGISTERS", MOVED_REGISTERS.0)
-            .define("ACCOUNT_REGISTERS", MOVED_REGISTERS.1)
+            .define("COMPUTE_REGISTERS", registers(self.slots).compute)
+            .define("ACCOUNT_REGISTERS", registers(self.slots).account)
             .define("HEAD_FLOATS", self.head_floats())
             .define("WEIGHT_FLOATS", self.weight_floats)
             .define("BLOCK_SHARED_BYTES", self.block_shared_bytes())

@@ -16,7 +16,6 @@ extern "C" __global__ void __launch_bounds__(256)
     alignas(16) __shared__ f32 b[TILE_K][TILE_OUT];
     u32 index = first_pair + blockIdx.z;
     RolloutPair pair = pairs[index];
-    if (pair.policy == NO_PAIR) return;
     EnvWindow window = windows[pair.window];
     u32 steps = steps_from(window.n_bars, t0, n_steps);
     u32 bar0 = blockIdx.x * TILE_BARS;

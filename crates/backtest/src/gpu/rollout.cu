@@ -1,43 +1,24 @@
-// T steps of many (policy, window) pairs in one launch; the account's state goes on from launch to launch.
-// Compile with --fmad=false: money is f64 and equals the CPU engine's bit for bit given the same levels.
-// Shapes: bars [n_rows], windows [n_window], rules [n_rules], accounts [n_pair]; path columns are [Σ n_bars] with a pair's
-// first element at `path`. Deterministic: fixed trees only, no atomics.
-//
-//   rollout_greedy  one block per SLOTS pairs of one policy; levels by argmax of the network. CPU twin: cpu::engine::simulate
-//                   with learn's NetPolicy. Given levels: replay.cu.
+// T steps of many (policy, window) pairs in one launch, levels by argmax of the network; the accounts go on from launch to
+// launch. Compile with --fmad=false: money is f64 and equals the CPU engine's bit for bit given the same levels.
+// One block per up to SLOTS pairs of one policy. Deterministic: fixed trees only, no atomics.
+// CPU twin: cpu::engine::simulate with learn's NetPolicy.
+// Shapes: bars [n_rows], windows [n_window], rules [n_rules], pairs and accounts [n_pair]; block b has the pairs
+// first[b] to first[b + 1]; path columns are [Σ n_bars] with a pair's first element at `path`.
 
-// Three warpgroups: two compute, the warps of the third keep an account each (those beyond SLOTS leave at once).
-#define BLOCK_THREADS (COMPUTE_THREADS + 128)
+// Three warpgroups: two compute, the warps of the third keep the accounts.
+#define BLOCK_THREADS (COMPUTE_THREADS + 32 * ACCOUNT_WARPS)
 #define H1_PER_THREAD ((H1 + COMPUTE_THREADS - 1) / COMPUTE_THREADS)
-// One compute group and one warp per slot meet at these.
-#define BARRIER_COMPUTE 1
-#define BARRIER_OBSERVED(slot) (2 + 2 * (slot))
-#define BARRIER_FORWARDED(slot) (3 + 2 * (slot))
-#define MEET (COMPUTE_THREADS + 32)
-
-struct NoTrades {
-    GB_DEVICE void operator()(const EnvTrade&) {}
-};
-
-// Sizes are repeated in gpu/mlp.rs, which owns the launch.
-struct SlotShared {
-    // What the account would look like after each action, for the step to come and the one before. [2, N_ACTION, 8]
-    alignas(16) f32 observed[2][N_ACTION][N_PORTFOLIO];
-    alignas(16) f32 last[LAST];  // output of the last hidden layer
-    // The account after each action, for the step to come and the one before.
-    EnvAccount lives[2][N_ACTION];
-    EnvBar bars[2];  // bar t lies at t & 1
-    EnvRules rules;
-    i32 action;
-};
 
 struct BlockShared {
     SlotShared slot[SLOTS];
-    alignas(16) f32 hidden[2][WIDEST];
+    alignas(16) f32 hidden[2][BATCH][WIDEST];
     alignas(16) f32 head[N_HEAD * LAST + N_HEAD];
+    u32 steps[GROUPS];  // decisions of the longest pair of each group
 };
 
 static_assert(sizeof(BlockShared) == BLOCK_SHARED_BYTES, "BlockShared");
+// Slots of one batch lie GROUPS apart; y of the last hidden layer goes there directly.
+#define LAST_STRIDE (GROUPS * (int)(sizeof(SlotShared) / sizeof(f32)))
 
 #if N_HIDDEN > 1
 typedef Dense<H1, H2, HELD2> Layer2;
@@ -46,18 +27,42 @@ typedef Dense<H1, H2, HELD2> Layer2;
 typedef Dense<H2, H3, HELD3> Layer3;
 #endif
 
-// Network: layer 1 = projected features (made beforehand for all bars) + portfolio part; then the dense layers.
+// Layer 1 of one slot: projected features (made beforehand for all bars) + portfolio part.
+GB_DEVICE void first_layer(const SlotShared& slot, const f32 (&portfolio_weight)[H1_PER_THREAD][N_PORTFOLIO],
+                           const f32 (&projected)[H1_PER_THREAD], f32* out, u32 step, int thread) {
+#if LIVES
+    int life = (int)(step & 1) * N_ACTION + slot.action;
+#else
+    int life = 0;
+#endif
+    const float4* observed = (const float4*)slot.observed[life];
+    float4 low = observed[0];
+    float4 high = observed[1];
+#pragma unroll
+    for (int m = 0; m < H1_PER_THREAD; ++m) {
+        int j = m * COMPUTE_THREADS + thread;
+        f32 x = projected[m];
+        x = fmaf(portfolio_weight[m][0], low.x, x);
+        x = fmaf(portfolio_weight[m][1], low.y, x);
+        x = fmaf(portfolio_weight[m][2], low.z, x);
+        x = fmaf(portfolio_weight[m][3], low.w, x);
+        x = fmaf(portfolio_weight[m][4], high.x, x);
+        x = fmaf(portfolio_weight[m][5], high.y, x);
+        x = fmaf(portfolio_weight[m][6], high.z, x);
+        x = fmaf(portfolio_weight[m][7], high.w, x);
+        if (j < H1) out[j] = mlp_activate(x);
+    }
+}
+
+// The network, by the compute warps. `projected` [n_pair of the block, chunk, H1].
 GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32* __restrict__ packed,
-                             const f32* __restrict__ projected, const u32* steps, u32 n_loop, u32 chunk, int thread) {
+                             const f32* __restrict__ projected, u32 n_own, u32 n_loop, u32 chunk, int thread) {
     f32 portfolio_weight[H1_PER_THREAD][N_PORTFOLIO];
-    f32 ahead[SLOTS][H1_PER_THREAD];
 #pragma unroll
     for (int m = 0; m < H1_PER_THREAD; ++m) {
         int j = m * COMPUTE_THREADS + thread;
 #pragma unroll
         for (int i = 0; i < N_PORTFOLIO; ++i) portfolio_weight[m][i] = j < H1 ? packed[j * N_PORTFOLIO + i] : 0.0f;
-#pragma unroll
-        for (int s = 0; s < SLOTS; ++s) ahead[s][m] = j < H1 && steps[s] > 0 ? projected[(i64)s * chunk * H1 + j] : 0.0f;
     }
     const f32* rest = packed + H1 * N_PORTFOLIO;
 #if N_HIDDEN > 1
@@ -70,54 +75,64 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
     f32* weights_shared3 = weights_shared + Layer2::SHARED_FLOATS;
     layer3.load(rest, weights_shared3, thread);
 #endif
-    const f32* row = projected + thread;
-    for (u32 step = 0; step < n_loop; ++step) {
-        row += H1;
+    // Projected features of one item, the batch of group item % GROUPS at step item / GROUPS. Empty slots read the first
+    // pair's, for nobody.
+    auto project = [&](f32(&out)[BATCH][H1_PER_THREAD], u32 item) {
+        u32 step = item / GROUPS < n_loop ? item / GROUPS : 0;
 #pragma unroll
-        for (int s = 0; s < SLOTS; ++s) {
-            if (step >= steps[s]) continue;
-            SlotShared& slot = shared.slot[s];
-            f32 sum[H1_PER_THREAD];
-#pragma unroll
-            for (int m = 0; m < H1_PER_THREAD; ++m) {
-                int j = m * COMPUTE_THREADS + thread;
-                sum[m] = ahead[s][m];
-                if (j < H1 && step + 1 < steps[s]) ahead[s][m] = row[s * chunk * H1 + m * COMPUTE_THREADS];
-            }
-            named_sync(BARRIER_OBSERVED(s), MEET);
-            const float4* observed = (const float4*)slot.observed[step & 1][slot.action];
-            float4 low = observed[0];
-            float4 high = observed[1];
-#if N_HIDDEN > 1
-            f32* first = shared.hidden[0];
-#else
-            f32* first = slot.last;
-#endif
+        for (int b = 0; b < BATCH; ++b) {
+            u32 s = (u32)b * GROUPS + item % GROUPS;
+            const f32* row = projected + ((i64)(s < n_own ? s : 0) * chunk + step) * H1;
 #pragma unroll
             for (int m = 0; m < H1_PER_THREAD; ++m) {
                 int j = m * COMPUTE_THREADS + thread;
-                f32 x = sum[m];
-                x = fmaf(portfolio_weight[m][0], low.x, x);
-                x = fmaf(portfolio_weight[m][1], low.y, x);
-                x = fmaf(portfolio_weight[m][2], low.z, x);
-                x = fmaf(portfolio_weight[m][3], low.w, x);
-                x = fmaf(portfolio_weight[m][4], high.x, x);
-                x = fmaf(portfolio_weight[m][5], high.y, x);
-                x = fmaf(portfolio_weight[m][6], high.z, x);
-                x = fmaf(portfolio_weight[m][7], high.w, x);
-                if (j < H1) first[j] = mlp_activate(x);
+                out[b][m] = j < H1 ? row[j] : 0.0f;
             }
-#if N_HIDDEN == 2
-            named_sync(BARRIER_COMPUTE, COMPUTE_THREADS);
-            layer2.apply(first, weights_shared, slot.last, thread);
-#elif N_HIDDEN == 3
-            named_sync(BARRIER_COMPUTE, COMPUTE_THREADS);
-            layer2.apply(first, weights_shared, shared.hidden[1], thread);
-            named_sync(BARRIER_COMPUTE, COMPUTE_THREADS);
-            layer3.apply(shared.hidden[1], weights_shared3, slot.last, thread);
-#endif
-            named_arrive(BARRIER_FORWARDED(s), MEET);
         }
+    };
+    // Two items ahead: memory takes longer than one.
+    f32 ahead[2][BATCH][H1_PER_THREAD];
+    project(ahead[0], 0);
+    project(ahead[1], 1);
+#pragma unroll 1
+    for (u32 item = 0; item < n_loop * GROUPS; ++item) {
+        u32 step = item / GROUPS;
+        u32 group = item % GROUPS;
+        f32 own[BATCH][H1_PER_THREAD];
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+#pragma unroll
+            for (int m = 0; m < H1_PER_THREAD; ++m) {
+                own[b][m] = ahead[0][b][m];
+                ahead[0][b][m] = ahead[1][b][m];
+            }
+        }
+        project(ahead[1], item + 2);
+        if (step >= shared.steps[group]) continue;
+        named_sync(BARRIER_OBSERVED(group), MEET);
+        f32* last = shared.slot[group].last;
+#if N_HIDDEN > 1
+        f32* first = shared.hidden[0][0];
+        const int first_stride = WIDEST;
+#else
+        f32* first = last;
+        const int first_stride = LAST_STRIDE;
+#endif
+#pragma unroll
+        for (int b = 0; b < BATCH; ++b) {
+            const SlotShared& slot = shared.slot[b * GROUPS + group];
+            first_layer(slot, portfolio_weight, own[b], first + b * first_stride, step, thread);
+        }
+#if N_HIDDEN == 2
+        named_sync(BARRIER_COMPUTE, COMPUTE_THREADS);
+        layer2.apply<BATCH>(first, WIDEST, weights_shared, last, LAST_STRIDE, thread);
+#elif N_HIDDEN == 3
+        named_sync(BARRIER_COMPUTE, COMPUTE_THREADS);
+        layer2.apply<BATCH>(first, WIDEST, weights_shared, shared.hidden[1][0], WIDEST, thread);
+        named_sync(BARRIER_COMPUTE, COMPUTE_THREADS);
+        layer3.apply<BATCH>(shared.hidden[1][0], WIDEST, weights_shared3, last, LAST_STRIDE, thread);
+#endif
+        named_arrive(BARRIER_FORWARDED(group), MEET);
     }
 }
 
@@ -136,124 +151,68 @@ GB_DEVICE void give_registers() {
 #endif
 }
 
-GB_DEVICE void show(SlotShared& slot, u32 parity, int lane, const EnvAccount& account, const EnvBar& now) {
-    f32 observed[N_PORTFOLIO];
-    env_observation_fast(account, now, observed);
-    if (lane < N_ACTION) {
-        float4* out = (float4*)slot.observed[parity][lane];
-        out[0] = make_float4(observed[0], observed[1], observed[2], observed[3]);
-        out[1] = make_float4(observed[4], observed[5], observed[6], observed[7]);
-        slot.lives[parity][lane] = account;
-    }
+// One word per lane: structs of some 200 bytes.
+GB_DEVICE void copy_words(void* to, const void* from, u32 bytes, int thread, int n_threads) {
+    for (u32 i = (u32)thread; i < bytes / 4; i += (u32)n_threads) ((u32*)to)[i] = ((const u32*)from)[i];
 }
 
-// The account of one pair, by one warp. While the network runs, lane a already lives through the next bar with action a,
-// so that money is off the critical path: once the action is known, its lane's account and observation are taken over.
-GB_DEVICE void account_warp(SlotShared& slot, int s, const f32* head_packed, const EnvBar* __restrict__ bars,
-                            const EnvWindow& window, const RolloutPair& pair, const f64* __restrict__ levels,
-                            EnvAccount* saved, f64* equity, f64* returns, u8* actions, u32 t0, u32 steps, int lane) {
-    // Lanes 0 to 5 carry one column each from global to shared memory, a bar ahead.
-    const f64* column = (const f64*)(bars + window.row) + lane % 6;
-    u32 last_bar = window.n_bars - 1;
-    f64 level = levels[(i64)pair.policy * N_ACTION + (lane < N_ACTION ? lane : N_ACTION - 1)];
-    if (lane < 6) {
-        ((f64*)&slot.bars[t0 & 1])[lane] = column[(i64)t0 * 6];
-        ((f64*)&slot.bars[(t0 + 1) & 1])[lane] = column[(i64)(t0 + 1) * 6];
-    }
-    f64 ahead = column[(i64)(t0 + 2 < last_bar ? t0 + 2 : last_bar) * 6];
-    __syncwarp();
-    {
-        EnvAccount account;
-        if (t0 == 0) {
-            env_new(account, slot.rules);
-            if (lane == 0) equity[pair.path] = account.equity;
-        } else {
-            account = *saved;
-        }
-        show(slot, 0, lane, account, slot.bars[t0 & 1]);
-    }
-    int action = 0;
-    if (lane == 0) slot.action = action;
-    __syncwarp();
-    named_arrive(BARRIER_OBSERVED(s), MEET);
-    NoTrades sink;
-    for (u32 step = 0; step < steps; ++step) {
-        u32 t = t0 + step;
-        u32 parity = (step + 1) & 1;
-        {
-            EnvAccount account = slot.lives[parity ^ 1][action];
-            const EnvBar& next = slot.bars[(t + 1) & 1];
-            env_step(slot.rules, account, slot.bars[t & 1], next, window.first_bar + t, level, t + 1 == last_bar, sink);
-            __syncwarp();
-            show(slot, parity, lane, account, next);
-        }
-        // Bar t is done with: bar t + 2 takes its place.
-        __syncwarp();
-        if (lane < 6) ((f64*)&slot.bars[t & 1])[lane] = ahead;
-        ahead = column[(i64)(t + 3 < last_bar ? t + 3 : last_bar) * 6];
-        Head head;
-        head.load(head_packed, lane);
-        named_sync(BARRIER_FORWARDED(s), MEET);
-        f32 q[N_ACTION];
-        head.apply(slot.last, head_packed, q, lane);
-        action = mlp_argmax(q);
-        if (lane == 0) slot.action = action;
-        __syncwarp();
-        if (step + 1 < steps) named_arrive(BARRIER_OBSERVED(s), MEET);
-        if (lane == 0) {
-            returns[pair.path + t] = slot.lives[parity][action].last_return;
-            equity[pair.path + t + 1] = slot.lives[parity][action].equity;
-#if WRITE_ACTIONS
-            actions[pair.path + t] = (u8)action;
-#endif
-        }
-    }
-    if (lane == 0) *saved = slot.lives[steps & 1][action];
-}
-
-// Block: 8 compute warps, then 4 account warps, of which SLOTS have work. pairs [n_block, SLOTS]; projected [n_block, SLOTS, chunk, H1];
-// packed [n_policy, WEIGHT_FLOATS]; levels [n_policy, N_ACTION]; dynamic shared memory: BlockShared, then the weights
-// that registers do not hold.
+// Block: 8 compute warps, then 4 account warps. projected [n_pair, chunk, H1]; packed [n_policy, WEIGHT_FLOATS]; levels
+// [n_policy, N_ACTION]; dynamic shared memory: BlockShared, then the weights that registers do not hold.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     rollout_greedy(const EnvBar* __restrict__ bars, const EnvWindow* __restrict__ windows,
                    const EnvRules* __restrict__ rules, const RolloutPair* __restrict__ pairs,
-                   const f32* __restrict__ projected, const f32* __restrict__ packed, const f64* __restrict__ levels,
-                   EnvAccount* accounts, f64* equity, f64* returns, u8* actions, u32 chunk, u32 t0, u32 n_steps) {
+                   const u32* __restrict__ first, const f32* __restrict__ projected, const f32* __restrict__ packed,
+                   const f64* __restrict__ levels, EnvAccount* accounts, f64* equity, f64* returns, u8* actions,
+                   u32 chunk, u32 t0, u32 n_steps) {
     extern __shared__ float4 dynamic_shared[];
     BlockShared& shared = *(BlockShared*)dynamic_shared;
     f32* weights_shared = (f32*)((char*)dynamic_shared + BLOCK_SHARED_BYTES);
     int thread = (int)threadIdx.x;
-    const RolloutPair* own = pairs + (i64)blockIdx.x * SLOTS;
-    u32 steps[SLOTS];
+    u32 first_pair = first[blockIdx.x];
+    u32 n_own = first[blockIdx.x + 1] - first_pair;
+    const RolloutPair* own = pairs + first_pair;
+    u32 policy = own[0].policy;
     u32 n_loop = 0;
-#pragma unroll
-    for (int s = 0; s < SLOTS; ++s) {
-        steps[s] = own[s].policy == NO_PAIR ? 0 : steps_from(windows[own[s].window].n_bars, t0, n_steps);
-        n_loop = steps[s] > n_loop ? steps[s] : n_loop;
+    for (u32 s = 0; s < n_own; ++s) {
+        u32 steps = steps_from(windows[own[s].window].n_bars, t0, n_steps);
+        n_loop = steps > n_loop ? steps : n_loop;
     }
     if (n_loop == 0) return;
-    const f32* weights = packed + (i64)own[0].policy * WEIGHT_FLOATS;
-    for (int i = thread; i < N_HEAD * LAST + N_HEAD; i += BLOCK_THREADS) {
-        shared.head[i] = weights[WEIGHT_FLOATS - HEAD_FLOATS + i];
+    const f32* weights = packed + (i64)policy * WEIGHT_FLOATS;
+    copy_words(shared.head, weights + WEIGHT_FLOATS - HEAD_FLOATS, 4 * (N_HEAD * LAST + N_HEAD), thread, BLOCK_THREADS);
+    for (int s = 0; s < SLOTS; ++s) {
+        const EnvWindow& window = windows[own[s < (int)n_own ? s : 0].window];
+        SlotShared& slot = shared.slot[s];
+        if (thread == 0) slot.steps = s < (int)n_own ? steps_from(window.n_bars, t0, n_steps) : 0;
+        copy_words(&slot.rules, &rules[window.rules], sizeof(EnvRules), thread, BLOCK_THREADS);
+        copy_words(slot.level, levels + (i64)policy * N_ACTION, 8 * N_ACTION, thread, BLOCK_THREADS);
+    }
+    __syncthreads();
+    if (thread < GROUPS) {
+        u32 longest = 0;
+        for (int b = 0; b < BATCH; ++b) {
+            u32 steps = shared.slot[b * GROUPS + thread].steps;
+            longest = steps > longest ? steps : longest;
+        }
+        shared.steps[thread] = longest;
     }
     __syncthreads();
     if (thread < COMPUTE_THREADS) {
         take_registers<COMPUTE_REGISTERS>();
-        const f32* first = projected + (i64)blockIdx.x * SLOTS * chunk * H1;
-        compute_group(shared, weights_shared, weights, first, steps, n_loop, chunk, thread);
-    } else {
-        give_registers<ACCOUNT_REGISTERS>();
-        int s = (thread - COMPUTE_THREADS) / 32;
-        if (s >= SLOTS) return;
-        RolloutPair pair = own[s];
-        if (pair.policy == NO_PAIR) return;
-        EnvWindow window = windows[pair.window];
-        u32 n = steps_from(window.n_bars, t0, n_steps);
-        if (n == 0) return;
-        // One word per lane: a struct of 168 bytes.
-        const u32* from = (const u32*)&rules[window.rules];
-        for (u32 i = thread % 32; i < sizeof(EnvRules) / 4; i += 32) ((u32*)&shared.slot[s].rules)[i] = from[i];
-        account_warp(shared.slot[s], s, shared.head, bars, window, pair, levels,
-                     accounts + (i64)blockIdx.x * SLOTS + s, equity, returns, actions, t0, n, thread % 32);
+        compute_group(shared, weights_shared, weights, projected + (i64)first_pair * chunk * H1, n_own, n_loop, chunk,
+                      thread);
+        return;
     }
+    give_registers<ACCOUNT_REGISTERS>();
+    int warp = (thread - COMPUTE_THREADS) / 32;
+    int lane = thread % 32;
+    EnvAccount* saved = accounts + first_pair;
+#if LIVES
+    PairView pair = view_of(bars, windows[own[0].window], own[0]);
+    account_warps(shared.slot[0], shared.head, pair, saved, equity, returns, actions, t0, warp, lane);
+#else
+    if (shared.steps[warp] == 0) return;
+    account_warp(shared.slot, warp, shared.head, bars, windows, own, saved, equity, returns, actions, t0,
+                 shared.steps[warp], lane);
+#endif
 }

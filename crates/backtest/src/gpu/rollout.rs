@@ -10,6 +10,7 @@ use super::mlp::MlpPlan;
 pub const ENV: (&str, &str) = ("env.cuh", include_str!("env.cuh"));
 pub(crate) const WINDOW: (&str, &str) = ("window.cuh", include_str!("window.cuh"));
 const MLP: (&str, &str) = ("mlp.cuh", include_str!("mlp.cuh"));
+const ACCOUNT: (&str, &str) = ("account.cuh", include_str!("account.cuh"));
 const ROLLOUT: (&str, &str) = ("rollout.cu", include_str!("rollout.cu"));
 const PROJECT: (&str, &str) = ("project.cu", include_str!("project.cu"));
 const METRICS: (&str, &str) = ("metrics.cu", include_str!("metrics.cu"));
@@ -22,7 +23,7 @@ const MAX_GRID_Z: usize = 65_535;
 
 /// Source of `rollout_greedy`; `flags` are those of all rules together, `actions` writes every action.
 pub fn greedy_source(plan: &MlpPlan, flags: u32, actions: bool) -> KernelSource {
-    let source = KernelSource::new("rollout.cu (greedy)").texts(&[PRELUDE, ENV, WINDOW, MLP, ROLLOUT]).exact();
+    let source = KernelSource::new("rollout.cu").texts(&[PRELUDE, ENV, WINDOW, MLP, ACCOUNT, ROLLOUT]).exact();
     let source = if plan.moves_registers { source.arch_specific() } else { source };
     plan.define(layout::define(source))
         .define("WRITE_ACTIONS", u32::from(actions))
@@ -63,6 +64,8 @@ pub(crate) struct MarketBuffers {
 pub(crate) struct PathBuffers {
     /// `[n_pair]`
     pub(crate) pairs: Buffer<RolloutPair>,
+    /// Block b of a greedy rollout has the pairs `first[b]..first[b + 1]`. `[n_block + 1]`
+    pub(crate) first: Buffer<u32>,
     /// `[n_pair]`
     pub(crate) accounts: Buffer<EnvAccount>,
     pub(crate) equity: Buffer<f64>,
@@ -129,7 +132,7 @@ pub(crate) fn launch_project(
     Ok(())
 }
 
-/// Runs `rollout_greedy` for the decisions `steps`; `path.pairs` is `[n_block, slots]`.
+/// Runs `rollout_greedy` for the decisions `steps`.
 ///
 /// # Errors
 /// [`GpuError::Launch`].
@@ -149,6 +152,7 @@ pub(crate) fn launch_greedy(
         .buffer(&market.windows)
         .buffer(&market.rules)
         .buffer(&path.pairs)
+        .buffer(&path.first)
         .buffer(&policies.projected)
         .buffer(&policies.packed)
         .buffer(&policies.levels)
@@ -159,8 +163,8 @@ pub(crate) fn launch_greedy(
         .value(policies.chunk)
         .value(steps.start)
         .value(steps.end - steps.start);
-    let shape = LaunchShape::line(path.pairs.len() / plan.slots, plan.threads()).shared(plan.shared_bytes);
-    // SAFETY: the arguments are rollout_greedy's; pairs fill whole blocks; the plan's shared size is the kernel's own
+    let shape = LaunchShape::line(path.first.len() - 1, plan.threads()).shared(plan.shared_bytes);
+    // SAFETY: the arguments are rollout_greedy's; `first` cuts the pairs into blocks of at most `slots`; the plan's shared size is the kernel's own
     // (BLOCK_SHARED_BYTES is asserted at its compilation).
     unsafe { launch.run(device, shape) }
 }

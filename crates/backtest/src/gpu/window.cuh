@@ -13,7 +13,7 @@ static_assert(sizeof(EnvWindow) == 24, "EnvWindow");
 struct RolloutPair {
     i64 path;
     u32 window;
-    u32 policy;  // NO_PAIR: an empty slot
+    u32 policy;
 };
 static_assert(sizeof(RolloutPair) == 16, "RolloutPair");
 

@@ -7,7 +7,7 @@ use crate::support::{argmax, forward, random_features, random_policy, same_colum
 use gigabar_backtest::SimConfig;
 use gigabar_backtest::cpu::account::Account;
 use gigabar_backtest::cpu::engine::{Market, Rules};
-use gigabar_backtest::gpu::layout::{EnvAccount, EnvBar, EnvRules, EnvWindow, NO_PAIR, RolloutPair};
+use gigabar_backtest::gpu::layout::{EnvAccount, EnvBar, EnvRules, EnvWindow, RolloutPair};
 use gigabar_backtest::gpu::rollout::{greedy_source, metrics_source, project_source};
 use gigabar_backtest::gpu::{MlpActivation, MlpPlan, MlpShape, WindowSummary};
 use gigabar_backtest::metric::{max_drawdown, sharpe, total_pnl};
@@ -92,14 +92,14 @@ fn greedy(shape: &MlpShape, slots: usize, n_policy: u64, chunk: u32, world: &Wor
     let plan = MlpPlan::new(shape, slots, Arch(80), 1 << 20, "host").unwrap();
     let policies: Vec<_> = (0..n_policy).map(|seed| random_policy(shape, seed)).collect();
     let mut arrays = world.arrays();
-    let (mut pairs, mut n_path) = (Vec::new(), 0);
+    let (mut pairs, mut first, mut n_path) = (Vec::new(), vec![0_u32], 0);
     for policy in 0..policies.len() {
         for (w, window) in arrays.windows.iter().enumerate() {
             pairs.push(RolloutPair { path: n_path as i64, window: w as u32, policy: policy as u32 });
             n_path += window.n_bars as usize;
-        }
-        while pairs.len() % slots != 0 {
-            pairs.push(RolloutPair { path: 0, window: 0, policy: NO_PAIR });
+            if (w + 1) % slots == 0 || w + 1 == arrays.windows.len() {
+                first.push(pairs.len() as u32);
+            }
         }
     }
     let (mut packed, mut projection, mut bias, mut levels) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -108,7 +108,7 @@ fn greedy(shape: &MlpShape, slots: usize, n_policy: u64, chunk: u32, world: &Wor
         plan.pack_projection(policy, &mut projection, &mut bias);
         levels.extend_from_slice(&policy.levels);
     }
-    let n_pair = pairs.len() as u32;
+    let (n_pair, n_block) = (pairs.len() as u32, first.len() as u32 - 1);
     // NaN where nothing is written.
     let mut projected = vec![f32::NAN; pairs.len() * chunk as usize * plan.first_width()];
     let mut accounts = vec![EnvAccount::default(); pairs.len()];
@@ -123,24 +123,24 @@ fn greedy(shape: &MlpShape, slots: usize, n_policy: u64, chunk: u32, world: &Wor
     let rollout = HostKernel::build(
         &greedy_source(&plan, arrays.rules[0].flags, true),
         PARAMETERS,
-        "n[3] / SLOTS, 1, 1, BLOCK_THREADS, [=] { rollout_greedy((EnvBar*)p[0], (EnvWindow*)p[1], (EnvRules*)p[2], \
-         (RolloutPair*)p[3], (f32*)p[4], (f32*)p[5], (f64*)p[6], (EnvAccount*)p[7], (f64*)p[8], (f64*)p[9], (u8*)p[10], \
-         n[0], n[1], n[2]); }",
+        "n[4], 1, 1, BLOCK_THREADS, [=] { rollout_greedy((EnvBar*)p[0], (EnvWindow*)p[1], (EnvRules*)p[2], \
+         (RolloutPair*)p[3], (u32*)p[4], (f32*)p[5], (f32*)p[6], (f64*)p[7], (EnvAccount*)p[8], (f64*)p[9], (f64*)p[10], \
+         (u8*)p[11], n[0], n[1], n[2]); }",
     );
     let n_steps = arrays.windows.iter().map(|window| window.n_bars - 1).max().unwrap();
     for t0 in (0..n_steps).step_by(chunk as usize) {
-        let numbers = [chunk, t0, chunk.min(n_steps - t0), n_pair];
+        let numbers = [chunk, t0, chunk.min(n_steps - t0), n_pair, n_block];
         let windows = raw(&mut arrays.windows);
         let inputs = [raw(&mut arrays.features), windows, raw(&mut pairs), raw(&mut projection), raw(&mut bias)];
         project.run(&[&inputs[..], &[raw(&mut projected)]].concat(), &numbers);
-        let market = [raw(&mut arrays.bars), windows, raw(&mut arrays.rules), raw(&mut pairs)];
+        let market = [raw(&mut arrays.bars), windows, raw(&mut arrays.rules), raw(&mut pairs), raw(&mut first)];
         let nets = [raw(&mut projected), raw(&mut packed), raw(&mut levels)];
         let out = [raw(&mut accounts), raw(&mut equity), raw(&mut returns), raw(&mut actions)];
         rollout.run(&[&market[..], &nets, &out].concat(), &numbers);
     }
     let summaries = summarise(&mut arrays, &mut pairs, &mut accounts, &mut equity, &mut returns);
     let mut used = vec![0; shape.n_action];
-    for (slot, pair) in pairs.iter().enumerate().filter(|(_, pair)| pair.policy != NO_PAIR) {
+    for (slot, pair) in pairs.iter().enumerate() {
         let (start, w) = (pair.path as usize, pair.window as usize);
         let n_bars = world.ranges[w].len();
         let path = (&equity[start..start + n_bars], &returns[start..start + n_bars - 1]);
@@ -199,14 +199,14 @@ fn shape(hidden: &[usize], n_action: usize, activation: MlpActivation, dueling: 
 fn the_resident_kernel_takes_the_engines_path() {
     let world = World::new(costs(), vec![3..140, 0..2, 10..77]);
     greedy(&shape(&[256, 256], 5, MlpActivation::Relu, false), 1, 1, 1_000, &world);
-    greedy(&shape(&[256, 256], 5, MlpActivation::Relu, true), 2, 2, 60, &world);
+    greedy(&shape(&[256, 256], 5, MlpActivation::Relu, true), 8, 2, 60, &world);
 }
 
 #[test]
 fn other_depths_and_widths_do_too() {
     let world = World::new(costs(), vec![3..90, 0..30]);
     greedy(&shape(&[100], 3, MlpActivation::Tanh, true), 1, 1, 50, &world);
-    greedy(&shape(&[512], 5, MlpActivation::Silu, false), 2, 1, 1_000, &world);
-    greedy(&shape(&[128, 60, 64], 9, MlpActivation::Silu, false), 1, 1, 40, &world);
-    greedy(&shape(&[64, 500], 2, MlpActivation::Tanh, false), 2, 2, 33, &world);
+    greedy(&shape(&[512], 5, MlpActivation::Silu, false), 4, 1, 1_000, &world);
+    greedy(&shape(&[128, 60, 64], 9, MlpActivation::Silu, false), 8, 1, 40, &world);
+    greedy(&shape(&[64, 500], 2, MlpActivation::Tanh, false), 8, 2, 33, &world);
 }

@@ -3,7 +3,7 @@
 use gigabar_gpu::{Buffer, Device, Kernel, Pinned};
 
 use crate::gpu::error::EvaluateError;
-use crate::gpu::layout::{EnvTrade, EnvWindow, NO_PAIR, RolloutPair};
+use crate::gpu::layout::{EnvTrade, EnvWindow, RolloutPair};
 use crate::gpu::metrics::WindowSummary;
 use crate::gpu::mlp::{MlpPlan, MlpPolicy};
 use crate::gpu::replay::TradeBuffers;
@@ -19,8 +19,8 @@ pub(super) struct Greedy {
     n_policy: usize,
     with_actions: bool,
     pub(super) pairs: Vec<RolloutPair>,
-    /// Where pair (k, w) went, at k·W + w. `[K·W]`
-    pub(super) slot_of: Vec<usize>,
+    /// Which pair is policy k over window w, at k·W + w. `[K·W]`
+    pub(super) pair_of: Vec<usize>,
     pub(super) path: PathBuffers,
     pub(super) policies: PolicyBuffers,
     pub(super) summaries: Buffer<WindowSummary>,
@@ -39,16 +39,15 @@ impl Greedy {
         with_actions: bool,
         (flags, projected_bytes): (u32, usize),
     ) -> Result<Self, EvaluateError> {
-        let (pairs, slot_of, n_path) = arrange(windows, n_policy, plan.slots);
+        let Arranged { pairs, first, pair_of, n_path } = arrange(windows, n_policy, plan.slots, device.facts().n_sm);
         let n_steps = windows.iter().map(|window| window.n_bars as usize - 1).max().unwrap_or(0);
         let row_bytes = pairs.len() * plan.first_width() * size_of::<f32>();
         let budget = projected_bytes.min(device.free_bytes()? / 2);
-        // The kernel indexes a block's slots with 32 bits.
-        let chunk = (budget / row_bytes).min(i32::MAX as usize / (2 * plan.first_width())).clamp(1, n_steps.max(1));
+        let chunk = (budget / row_bytes).clamp(1, n_steps.max(1));
         let n_feature = plan.n_feature();
         let width = plan.first_width();
         Ok(Self {
-            path: path_buffers(device, &pairs, n_path, false, with_actions)?,
+            path: path_buffers(device, &pairs, &first, n_path, false, with_actions)?,
             policies: PolicyBuffers {
                 packed: device.zeros("weights", n_policy * plan.weight_floats)?,
                 projection: device.zeros("projection", n_policy * n_feature * width)?,
@@ -66,7 +65,7 @@ impl Greedy {
             n_policy,
             with_actions,
             pairs,
-            slot_of,
+            pair_of,
         })
     }
 
@@ -90,28 +89,41 @@ impl Greedy {
     }
 }
 
-/// Pairs in blocks of `slots` that share a policy, longest windows first so that a block's pairs end together; where each
-/// pair went; and the length of the path columns.
-fn arrange(windows: &[EnvWindow], n_policy: usize, slots: usize) -> (Vec<RolloutPair>, Vec<usize>, usize) {
+/// Pairs in the order the kernels take them.
+struct Arranged {
+    pairs: Vec<RolloutPair>,
+    /// Block b has the pairs `first[b]..first[b + 1]`, all of one policy.
+    first: Vec<u32>,
+    pair_of: Vec<usize>,
+    /// Length of the path columns.
+    n_path: usize,
+}
+
+/// Longest windows first so that a block's pairs end together; blocks as full as keeps every multiprocessor busy.
+fn arrange(windows: &[EnvWindow], n_policy: usize, slots: usize, n_sm: usize) -> Arranged {
+    let n_pair = n_policy * windows.len();
+    let n_round = n_pair.div_ceil(slots * n_sm).max(1);
+    let fill = n_pair.div_ceil(n_round * n_sm).clamp(1, slots);
     let mut order: Vec<usize> = (0..windows.len()).collect();
     order.sort_by_key(|&w| std::cmp::Reverse(windows[w].n_bars));
-    let (mut pairs, mut slot_of, mut n_path) = (Vec::new(), vec![0; n_policy * windows.len()], 0);
+    let mut out = Arranged { pairs: Vec::with_capacity(n_pair), first: vec![0], pair_of: vec![0; n_pair], n_path: 0 };
     for policy in 0..n_policy {
-        for &window in &order {
-            slot_of[policy * windows.len() + window] = pairs.len();
-            pairs.push(RolloutPair { path: n_path as i64, window: window as u32, policy: policy as u32 });
-            n_path += windows[window].n_bars as usize;
-        }
-        while pairs.len() % slots != 0 {
-            pairs.push(RolloutPair { path: 0, window: 0, policy: NO_PAIR });
+        for block in order.chunks(fill) {
+            for &window in block {
+                out.pair_of[policy * windows.len() + window] = out.pairs.len();
+                out.pairs.push(RolloutPair { path: out.n_path as i64, window: window as u32, policy: policy as u32 });
+                out.n_path += windows[window].n_bars as usize;
+            }
+            out.first.push(out.pairs.len() as u32);
         }
     }
-    (pairs, slot_of, n_path)
+    out
 }
 
 pub(super) fn path_buffers(
     device: &Device,
     pairs: &[RolloutPair],
+    first: &[u32],
     n_path: usize,
     whole: bool,
     actions: bool,
@@ -119,6 +131,7 @@ pub(super) fn path_buffers(
     let wide = if whole { n_path } else { 0 };
     Ok(PathBuffers {
         pairs: device.upload("pairs", pairs)?,
+        first: device.upload("first", first)?,
         accounts: device.zeros("accounts", pairs.len())?,
         equity: device.zeros("equity", n_path)?,
         returns: device.zeros("returns", n_path)?,
@@ -129,7 +142,7 @@ pub(super) fn path_buffers(
     })
 }
 
-/// Everything the paths hold, one element per pair, empty slots included.
+/// Everything the paths hold, one element per pair.
 pub(super) fn paths_of(
     path: &PathBuffers,
     windows: &[EnvWindow],
@@ -179,18 +192,23 @@ mod tests {
     fn blocks_share_a_policy_and_every_pair_has_its_own_path() {
         let window = |n_bars| EnvWindow { n_bars, ..EnvWindow::default() };
         let windows = [window(5), window(9), window(7)];
-        let (pairs, slot_of, n_path) = arrange(&windows, 2, 2);
-        assert_eq!((pairs.len(), n_path), (8, 42));
-        assert!(pairs.chunks(2).all(|block| block[1].policy == NO_PAIR || block[0].policy == block[1].policy));
-        assert_eq!(slot_of, [2, 0, 1, 6, 4, 5]);
-        let mut taken = vec![false; n_path];
-        for &slot in &slot_of {
-            let start = pairs[slot].path as usize;
-            for cell in &mut taken[start..start + windows[pairs[slot].window as usize].n_bars as usize] {
-                assert!(!*cell);
-                *cell = true;
+        for (n_sm, blocks) in [(132, 6), (3, 4), (1, 2)] {
+            let Arranged { pairs, first, pair_of, n_path } = arrange(&windows, 2, 4, n_sm);
+            assert_eq!((pairs.len(), n_path, first.len()), (6, 42, blocks + 1));
+            for ends in first.windows(2) {
+                let block = &pairs[ends[0] as usize..ends[1] as usize];
+                assert!((1..=4).contains(&block.len()) && block.iter().all(|pair| pair.policy == block[0].policy));
             }
+            assert_eq!(pair_of, [2, 0, 1, 5, 3, 4]);
+            let mut taken = vec![false; n_path];
+            for pair in &pairs {
+                let start = pair.path as usize;
+                for cell in &mut taken[start..start + windows[pair.window as usize].n_bars as usize] {
+                    assert!(!*cell);
+                    *cell = true;
+                }
+            }
+            assert!(taken.into_iter().all(|cell| cell));
         }
-        assert!(taken.into_iter().all(|cell| cell));
     }
 }
