@@ -123,6 +123,8 @@ fn main() {
     let world = World::new(200_000);
     time("8 windows", &mut world.evaluator(&device, 8, 100_000), &policies(1), 100_000, RUNS);
     time("132 pairs", &mut world.evaluator(&device, 12, 100_000), &policies(11), 100_000, RUNS);
+    time("264 pairs", &mut world.evaluator(&device, 24, 20_000), &policies(11), 20_000, RUNS);
+    time("528 pairs", &mut world.evaluator(&device, 48, 20_000), &policies(11), 20_000, RUNS);
     time("1 pair", &mut world.evaluator(&device, 1, 100_000), &policies(1), 100_000, RUNS);
     time("4096 windows", &mut world.evaluator(&device, 4_096, 2_000), &policies(1), 2_000, RUNS);
 }
