@@ -208,13 +208,22 @@ const BACKTEST_HELP: &str = "\
 Strategies:
   buy-and-hold                     long all the time
   flat                             never in the market
-  sma-cross:fast=20,slow=50        long while the fast mean is above the slow one, else short
   random:seed=0,hold=20            a random level, kept for 20 bars
+  sma-cross:fast=20,slow=50        long while the fast mean is above the slow one, else short
+  ema-cross:fast=12,slow=26        the same of exponential means
+  rsi:period=14,low=30,high=70     long from below low on, short from above high on
+  donchian:period=20,exit=10       long from a new high of period bars to a new low of exit bars, and the reverse
+  bollinger:period=20,width=2      long below the lower band, short above the upper one, flat again at the mean
+All but the first three take long_only=true.
+
+Grids: a value may be a range, 5..50 or 5..50:5, or a list, 5|10|20. Every allowed set trades the bars; the best by --sort is
+shown in full, with the number of sets counted in its deflated Sharpe ratio.
 
 Signals: a CSV with one row per bar, columns ts,level or level alone; level 1 is fully long, -1 fully short.
 
 Examples:
   gigabar backtest bars.csv --strategy sma-cross:fast=20,slow=50
+  gigabar backtest bars.csv --strategy sma-cross:fast=5..50,slow=20..400 --sort sharpe --out runs/grid
   gigabar backtest bars.csv --signals signals.csv --set sim.commission_bps=5 --out runs/signals
   gigabar backtest bars.csv --strategy buy-and-hold --json";
 
@@ -223,7 +232,7 @@ Examples:
 pub(crate) struct BacktestArgs {
     /// Bars as CSV, plain or .gz.
     pub(crate) file: PathBuf,
-    /// A rule, with its settings.
+    /// A rule, with its settings; with ranges or lists for values, a grid of them.
     #[arg(long, value_name = "NAME[:KEY=VALUE,…]", required_unless_present = "signals", conflicts_with = "signals")]
     pub(crate) strategy: Option<String>,
     /// One level per bar, made elsewhere.
@@ -232,7 +241,10 @@ pub(crate) struct BacktestArgs {
     /// Cut the bars into this many windows, each traded from fresh cash.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) windows: usize,
-    /// Write a run folder with the report.
+    /// The metric that ranks the sets of a grid: sharpe, total_return, max_drawdown, win_rate, total_pnl or final_equity.
+    #[arg(long, value_name = "METRIC", default_value = "sharpe")]
+    pub(crate) sort: String,
+    /// Write a run folder with the report; of a grid with sweep.csv, every set's metrics.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Fail with exit code 1 when a pooled metric is below a value; may be repeated.

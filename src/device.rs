@@ -11,11 +11,16 @@ use crate::printer::Printer;
 /// 200,000 decisions of two layers of 256, some seconds of two processor cores.
 const WORTHY_MULTIPLY_ADDS: f64 = 1.6e10;
 
+/// Bars lived through by all parameter sets from which it pays.
+const WORTHY_SWEEP_BARS: f64 = 1e8;
+
 /// How much there is to do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Work {
     /// Networks: decisions of all policies in all windows, weights of one network.
     Networks { decisions: usize, weights: usize },
+    /// Parameter sets over bars.
+    Sweep { sets: usize, bars: usize },
     /// A few accounts whose levels need no network: one bar after the other, which a processor does faster.
     Accounts,
 }
@@ -25,6 +30,7 @@ impl Work {
     fn is_worth_a_gpu(self) -> bool {
         match self {
             Self::Networks { decisions, weights } => decisions as f64 * weights as f64 >= WORTHY_MULTIPLY_ADDS,
+            Self::Sweep { sets, bars } => sets as f64 * bars as f64 >= WORTHY_SWEEP_BARS,
             Self::Accounts => false,
         }
     }
@@ -147,6 +153,7 @@ mod tests {
     fn small_work_stays_on_the_processor() {
         let networks = |decisions| Work::Networks { decisions, weights: 80_000 }.is_worth_a_gpu();
         assert!(networks(200_000) && !networks(100_000));
-        assert!(!Work::Accounts.is_worth_a_gpu());
+        assert!(Work::Sweep { sets: 10_000, bars: 200_000 }.is_worth_a_gpu());
+        assert!(!Work::Sweep { sets: 50, bars: 3_000 }.is_worth_a_gpu() && !Work::Accounts.is_worth_a_gpu());
     }
 }

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
+use gigabar::report::sweep::UnknownColumn;
 use gigabar_backtest::gpu::EvaluateError;
 use gigabar_backtest::metric::catalog::UnknownMetric;
 use gigabar_backtest::policy::SignalsError;
@@ -107,6 +108,6 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
         ($($kind:ty),*) => { $(if let Some(error) = cause.downcast_ref::<$kind>() { return error.hint(); })* };
     }
     hint!(LoadError, FeatureError, WindowError, SignalsError, RulesError, LearnError, ConfigError);
-    hint!(UnknownMetric, GpuError, EvaluateError);
+    hint!(UnknownMetric, UnknownColumn, GpuError, EvaluateError);
     cause.downcast_ref::<Hinted>().map(|error| error.hint.clone())
 }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use gigabar::report::{RunReport, TrainingCurve, WindowCurve, csv, text};
-use gigabar_backtest::metric::catalog;
+use gigabar::report::{RunReport, SweepReport, TrainingCurve, WindowCurve, csv, text};
+use gigabar_backtest::metric::{Trials, catalog};
 use gigabar_backtest::{EvalReport, Path as AccountPath};
 use serde::Serialize;
 
@@ -28,9 +28,22 @@ pub(crate) struct Outcome<'a> {
     /// The bars trained on before each window; empty when nothing was trained.
     pub(crate) train: &'a [Range<usize>],
     pub(crate) training: Vec<TrainingCurve>,
+    /// What the policy was chosen from: nothing else, or a sweep.
+    pub(crate) trials: Trials,
+    pub(crate) sweep: Option<SweepReport>,
 }
 
-impl Outcome<'_> {
+impl<'a> Outcome<'a> {
+    /// Of a policy that was not trained here, nor chosen from others.
+    pub(crate) fn of_paths(
+        config: &'a RunConfig,
+        info: &'a RunInfo,
+        dataset: &'a Dataset,
+        paths: &'a [AccountPath],
+    ) -> Self {
+        Self { config, info, dataset, paths, train: &[], training: Vec::new(), trials: Trials::count(1), sweep: None }
+    }
+
     /// Measures it.
     pub(crate) fn report(self) -> anyhow::Result<RunReport> {
         self.config.metric.validate()?;
@@ -44,9 +57,10 @@ impl Outcome<'_> {
             device: self.info.device.clone(),
             seed: self.config.seed,
             settings_toml: self.config.to_toml()?,
-            report: EvalReport::new(&self.info.policy, bars, self.paths, &self.config.metric, 1),
+            report: EvalReport::with_trials(&self.info.policy, bars, self.paths, &self.config.metric, self.trials),
             curves: self.paths.iter().enumerate().map(curve).collect(),
             training: self.training,
+            sweep: self.sweep,
         })
     }
 }
@@ -71,7 +85,7 @@ pub(crate) fn write(
 }
 
 #[derive(Serialize)]
-struct Json<'a> {
+struct Json<'a, S = ()> {
     version: &'a str,
     command: &'a str,
     data: &'a gigabar::report::DataSummary,
@@ -80,11 +94,15 @@ struct Json<'a> {
     /// The run's folder, where one was written.
     run: Option<String>,
     report: &'a EvalReport,
+    /// Every set of a sweep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<S>,
 }
 
-impl<'a> Json<'a> {
-    fn new(report: &'a RunReport, folder: Option<&RunFolder>) -> Self {
+impl<'a, S> Json<'a, S> {
+    fn new(report: &'a RunReport, folder: Option<&RunFolder>, sweep: Option<S>) -> Self {
         Self {
+            sweep,
             version: &report.version,
             command: &report.command,
             data: &report.data,
@@ -99,8 +117,11 @@ impl<'a> Json<'a> {
 /// Prints the result to stdout, and to stderr what should temper it.
 pub(crate) fn print(report: &RunReport, folder: Option<&RunFolder>, printer: Printer) -> anyhow::Result<()> {
     if printer.is_json() {
-        printer.data_json(&Json::new(report, folder))?;
+        return print_json(report, folder, None::<()>, printer);
     } else {
+        if let Some(sweep) = &report.sweep {
+            printer.data(format_args!("{}\n\n{}", text::sweep_table(sweep), report.report.policy))?;
+        }
         printer.data(text::windows_table(&report.report))?;
         printer.data("")?;
         if printer.is_verbose() {
@@ -116,9 +137,21 @@ pub(crate) fn print(report: &RunReport, folder: Option<&RunFolder>, printer: Pri
     Ok(())
 }
 
+/// Prints the result as JSON, with the sweep that led to it.
+pub(crate) fn print_json(
+    report: &RunReport,
+    folder: Option<&RunFolder>,
+    sweep: Option<impl Serialize>,
+    printer: Printer,
+) -> anyhow::Result<()> {
+    printer.data_json(&Json::new(report, folder, sweep))?;
+    temper(&report.report, printer);
+    Ok(())
+}
+
 /// Prints several results as one JSON list.
 pub(crate) fn print_list(results: &[(RunReport, Option<RunFolder>)], printer: Printer) -> anyhow::Result<()> {
-    let list: Vec<_> = results.iter().map(|(report, folder)| Json::new(report, folder.as_ref())).collect();
+    let list: Vec<_> = results.iter().map(|(report, folder)| Json::<()>::new(report, folder.as_ref(), None)).collect();
     printer.data_json(&list)?;
     results.iter().for_each(|(report, _)| temper(&report.report, printer));
     Ok(())
@@ -128,11 +161,18 @@ pub(crate) fn print_list(results: &[(RunReport, Option<RunFolder>)], printer: Pr
 fn temper(report: &EvalReport, printer: Printer) {
     let percent = |p: f64| format!("{:.0} %", 100.0 * p);
     match report.dsr.or(report.psr) {
-        Some(p) if p < CONFIDENCE => printer.warn(format_args!(
-            "this result is not distinguishable from luck: the chance that the true Sharpe ratio is above 0 is {}, below {}",
-            percent(p),
-            percent(CONFIDENCE)
-        )),
+        Some(p) if p < CONFIDENCE => {
+            let hurdle = match report.n_trials {
+                1 => "0".to_owned(),
+                n => format!("what the best of {n} shows without skill"),
+            };
+            printer.warn(format_args!(
+                "this result is not distinguishable from luck: the chance that the true Sharpe ratio is above {hurdle} is {}, \
+                 below {}",
+                percent(p),
+                percent(CONFIDENCE)
+            ));
+        }
         Some(_) => {}
         None => printer.warn("too few or too uniform returns to tell skill from luck"),
     }

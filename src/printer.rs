@@ -55,7 +55,11 @@ impl Printer {
 
     /// Data as JSON.
     pub(crate) fn data_json(&self, value: &impl Serialize) -> anyhow::Result<()> {
-        Ok(self.data(serde_json::to_string_pretty(value)?)?)
+        // Written as it is made: the rows of a large sweep are gigabytes.
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        serde_json::to_writer_pretty(&mut out, value)?;
+        writeln!(out)?;
+        Ok(out.flush()?)
     }
 
     /// Talk.

@@ -1,4 +1,4 @@
-//! How training is shown: a bar per fold on a terminal, a plain line every few seconds elsewhere.
+//! How long work is shown. Training: a bar per fold on a terminal, a plain line every few seconds elsewhere.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -86,6 +86,59 @@ impl Progress {
             bar.abandon();
         }
     }
+}
+
+/// The progress of one long computation: nothing for two seconds, then a bar, or a plain line every few seconds.
+pub(crate) struct Quiet {
+    printer: Printer,
+    label: &'static str,
+    started: Instant,
+    last_line: Instant,
+    bar: Option<ProgressBar>,
+}
+
+/// What is done sooner needs no bar.
+const QUIET: Duration = Duration::from_secs(2);
+
+impl Quiet {
+    pub(crate) fn new(printer: Printer, label: &'static str) -> Self {
+        let now = Instant::now();
+        Self { printer, label, started: now, last_line: now, bar: None }
+    }
+
+    /// `done` of `total` steps are done.
+    pub(crate) fn update(&mut self, done: u64, total: u64) {
+        if self.started.elapsed() < QUIET || total == 0 {
+            return;
+        }
+        let share = done as f64 / total as f64;
+        if self.printer.draws_bars() {
+            let bar = self.bar.get_or_insert_with(|| {
+                let bar = ProgressBar::new(1000).with_elapsed(self.started.elapsed());
+                bar.set_style(percent_style());
+                bar.set_prefix(self.label);
+                bar
+            });
+            bar.set_position((share * 1000.0) as u64);
+        } else if self.last_line.elapsed() >= LINE_EVERY {
+            self.last_line = Instant::now();
+            let seconds = self.started.elapsed().as_secs();
+            self.printer.say(format_args!("[{seconds:>4} s] {}: {:.0} % done", self.label, 100.0 * share));
+        }
+    }
+
+    /// Takes the bar away and returns the time it took.
+    pub(crate) fn end(self) -> Duration {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        self.started.elapsed()
+    }
+}
+
+fn percent_style() -> ProgressStyle {
+    ProgressStyle::with_template("{prefix} {bar:40} {percent:>3} % {eta:>4}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 fn short(value: Option<f64>, decimals: usize) -> String {

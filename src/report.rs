@@ -3,6 +3,8 @@
 pub mod csv;
 pub mod html;
 pub mod run_report;
+pub mod sweep;
 pub mod text;
 
 pub use run_report::{DataSummary, RunReport, TrainingCurve, WindowCurve};
+pub use sweep::SweepReport;

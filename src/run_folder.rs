@@ -1,7 +1,7 @@
 //! The folder of a run: what it holds, and how it is written so that a crash never leaves half a file.
 
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -137,8 +137,17 @@ impl RunFolder {
 
     /// Writes a file whole: beside it, flushed to the disk, then renamed.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        self.stream(name, |file| Ok(file.write_all(bytes)?))
+    }
+
+    /// As [`Self::write`], for what is better not held in memory whole.
+    pub(crate) fn stream(
+        &self,
+        name: &str,
+        fill: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         let path = self.path.join(name);
-        write_whole(&path, bytes).with_context(|| format!("{}: cannot be written", path.display()))
+        write_whole(&path, fill).with_context(|| format!("{}: cannot be written", path.display()))
     }
 
     /// The result of the run.
@@ -194,18 +203,18 @@ fn fresh(path: &Path) -> PathBuf {
     candidate
 }
 
-fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn write_whole(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<()>) -> anyhow::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
     }
     let mut beside = path.as_os_str().to_owned();
     beside.push(".tmp");
     let beside = PathBuf::from(beside);
-    let mut file = File::create(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    let mut file = BufWriter::new(File::create(&beside)?);
+    fill(&mut file)?;
+    file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
     fs::rename(&beside, path)?;
-    sync_folder(path)
+    Ok(sync_folder(path)?)
 }
 
 /// Makes the rename itself durable.

@@ -1,11 +1,16 @@
-//! `gigabar backtest`: trade a file with a rule or with signals.
+//! `gigabar backtest`: trade a file with a rule, with every set of a grid of its parameters, or with signals.
+
+mod grid;
 
 use std::ops::Range;
 
+use gigabar::report::{RunReport, sweep};
 use gigabar_backtest::cpu::observation::N_PORTFOLIO;
-use gigabar_backtest::{Observation, Policy, policy};
+use gigabar_backtest::policy::Grid;
+use gigabar_backtest::{Observation, Path as AccountPath, Policy, policy};
 
 use crate::args::BacktestArgs;
+use crate::config::RunConfig;
 use crate::dataset::Dataset;
 use crate::device::{Compute, Wanted, Work};
 use crate::evaluation::replay_on_gpu;
@@ -13,6 +18,7 @@ use crate::outcome::{self, Outcome, Thresholds};
 use crate::printer::Printer;
 use crate::run_folder::RunFolder;
 use crate::setup;
+use grid::Swept;
 
 const VERB: &str = "backtest";
 /// Settings it does not read.
@@ -20,34 +26,78 @@ const UNREAD: [&str; 6] = ["seed", "train_share", "checkpoint_secs", "window", "
 
 pub(crate) fn run(args: &BacktestArgs, printer: Printer) -> anyhow::Result<()> {
     let thresholds = Thresholds::parse(&args.fail_below)?;
+    let sort = sweep::column(&args.sort)?;
+    let text = args.strategy.as_deref().unwrap_or_default();
+    let grid = if args.signals.is_some() { None } else { Some(Grid::parse(text)?).filter(|grid| !grid.is_single()) };
     let config = setup::settings(VERB, &UNREAD, &args.config, &args.data, printer)?;
+    config.metric.validate()?;
     let wanted = Wanted::parse(&args.config.device)?;
     let dataset = Dataset::load(&args.file, &config.data, printer)?;
-    let compute = wanted.settle(Work::Accounts, printer);
-    let rules = dataset.rules(&config.sim)?;
-    let mut policy = policy_of(args, &dataset)?;
     let windows = setup::cut(0..dataset.bars.len(), args.windows)?;
-    let paths: Vec<_> = match &compute {
-        Compute::Cpu => windows.into_iter().map(|window| dataset.trade(&rules, window, policy.as_mut())).collect(),
-        Compute::Cuda { device, .. } => {
-            let levels = levels_of(policy.as_mut(), &dataset, &windows);
-            replay_on_gpu(device, &dataset, &rules, &windows, &levels)?
-        }
+    let work = match &grid {
+        Some(grid) => Work::Sweep { sets: grid.len(), bars: dataset.bars.len() },
+        None => Work::Accounts,
     };
-    let info = setup::run_info(VERB, &policy.name(), &compute.name(), &dataset.summary);
-    let outcome =
-        Outcome { config: &config, info: &info, dataset: &dataset, paths: &paths, train: &[], training: Vec::new() };
-    let report = outcome.report()?;
+    let compute = wanted.settle(work, printer);
+    let job = Job { config: &config, dataset: &dataset, windows: &windows, compute: &compute, printer };
+    let swept = grid.as_ref().map(|grid| job.sweep(text, grid, sort)).transpose()?;
+    let policy = match &swept {
+        Some(swept) => swept.best_policy(),
+        None => policy_of(args, &dataset)?,
+    };
+    let (report, paths) = job.report(policy, swept.as_ref())?;
     let folder = match &args.out {
         Some(out) => {
+            let info = setup::run_info(VERB, &report.report.policy, &compute.name(), &dataset.summary);
             let folder = RunFolder::create(Some(out), VERB, &config, &info)?;
+            if let Some(swept) = &swept {
+                swept.write(&folder)?;
+            }
             outcome::write(&folder, &report, &dataset, &paths)?;
             Some(folder)
         }
         None => None,
     };
-    outcome::print(&report, folder.as_ref(), printer)?;
+    match swept.filter(|_| printer.is_json()) {
+        Some(swept) => outcome::print_json(&report, folder.as_ref(), Some(swept.json()), printer)?,
+        None => outcome::print(&report, folder.as_ref(), printer)?,
+    }
     thresholds.check(&report.report)
+}
+
+/// What every backtest of this command shares.
+struct Job<'a> {
+    config: &'a RunConfig,
+    dataset: &'a Dataset,
+    windows: &'a [Range<usize>],
+    compute: &'a Compute,
+    printer: Printer,
+}
+
+impl Job<'_> {
+    /// Trades every window with `policy`, which may have been chosen by a sweep, and measures it.
+    fn report(
+        &self,
+        mut policy: Box<dyn Policy>,
+        swept: Option<&Swept<'_>>,
+    ) -> anyhow::Result<(RunReport, Vec<AccountPath>)> {
+        let (dataset, windows) = (self.dataset, self.windows);
+        let rules = dataset.rules(&self.config.sim)?;
+        let paths: Vec<_> = match self.compute {
+            Compute::Cuda { device, .. } if swept.is_none() => {
+                let levels = levels_of(policy.as_mut(), dataset, windows);
+                replay_on_gpu(device, dataset, &rules, windows, &levels)?
+            }
+            _ => windows.iter().map(|window| dataset.trade(&rules, window.clone(), policy.as_mut())).collect(),
+        };
+        let info = setup::run_info(VERB, &policy.name(), &self.compute.name(), &dataset.summary);
+        let outcome = Outcome::of_paths(self.config, &info, dataset, &paths);
+        let report = match swept {
+            Some(swept) => Outcome { trials: swept.trials, sweep: Some(swept.report.clone()), ..outcome }.report()?,
+            None => outcome.report()?,
+        };
+        Ok((report, paths))
+    }
 }
 
 /// The level at every bar of the windows, 0 elsewhere. Rules and signals read prices alone: the account they are shown is

@@ -83,7 +83,7 @@ fn conclude(
     out: Option<&Path>,
 ) -> anyhow::Result<(RunReport, Option<RunFolder>)> {
     let config = &candidate.config;
-    let report = Outcome { config, info, dataset, paths, train: &[], training: Vec::new() }.report()?;
+    let report = Outcome::of_paths(config, info, dataset, paths).report()?;
     let folder = match out {
         Some(out) => {
             let folder = RunFolder::create(Some(out), VERB, config, info)?;

@@ -166,8 +166,8 @@ pub(crate) fn train_and_trade(
     let windows = plan.test.iter().zip(&mut policies);
     let paths: Vec<_> = windows.map(|(window, policy)| dataset.trade(&rules, window.clone(), policy)).collect();
     let (_, info) = folder.settings()?;
-    let outcome = Outcome { config, info: &info, dataset, paths: &paths, train: &plan.train, training: log.curves() };
-    let report = outcome.report()?;
+    let outcome = Outcome::of_paths(config, &info, dataset, &paths);
+    let report = Outcome { train: &plan.train, training: log.curves(), ..outcome }.report()?;
     outcome::write(folder, &report, dataset, &paths)?;
     Ok(Some(report))
 }

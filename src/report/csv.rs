@@ -3,8 +3,12 @@
 use std::io::Write;
 
 use gigabar_backtest::Path as AccountPath;
+use gigabar_backtest::policy::Grid;
+use gigabar_backtest::sweep::SweepRow;
 use gigabar_backtest::{ExitReason, Trade};
 use gigabar_market::{Bars, time};
+
+use super::sweep::{self, COLUMNS, SweepColumn};
 
 /// Writes ts,equity,return,units,cash,level; one row per bar of the window. The first bar has no return.
 ///
@@ -60,6 +64,24 @@ pub fn write_trades(to: impl Write, bars: &Bars, trades: &[Trade]) -> csv::Resul
             trade.bars_held.to_string(),
             exit_name(trade.exit).to_owned(),
         ])?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Writes one row per set of a sweep: its values of the swept parameters, its metrics, and whether it was ruined. An
+/// undefined metric is empty.
+///
+/// # Errors
+/// As the writer fails.
+pub fn write_sweep(to: impl Write, grid: &Grid, rows: &[SweepRow]) -> csv::Result<()> {
+    let mut out = csv::Writer::from_writer(to);
+    let names = grid.axes().iter().map(|axis| axis.name).chain(COLUMNS.iter().map(|column| column.key));
+    out.write_record(names.chain(["ruined"]))?;
+    for (i, row) in rows.iter().enumerate() {
+        let text = |column: &SweepColumn| (column.value)(row).map_or_else(String::new, |value| value.to_string());
+        let fields = sweep::labels(grid, i).into_iter().chain(COLUMNS.iter().map(text));
+        out.write_record(fields.chain([row.ruined.to_string()]))?;
     }
     out.flush()?;
     Ok(())

@@ -10,6 +10,7 @@ mod decimate;
 mod distribution;
 mod format;
 mod months;
+mod sweep;
 mod tables;
 mod training;
 mod verdict;
@@ -38,6 +39,7 @@ const SCRIPT: &str = concat!(
     include_str!("html/scale.js"),
     include_str!("html/linked.js"),
     include_str!("html/charts.js"),
+    include_str!("html/sweep.js"),
     include_str!("html/report.js"),
 );
 
@@ -56,6 +58,10 @@ struct Page<'a> {
     bars_text: String,
     verdict: Verdict,
     cards: Vec<Card>,
+    kind: &'static str,
+    equity_title: &'static str,
+    equity_hint: &'static str,
+    sweep: Option<sweep::Sweep>,
     chart_notes: Vec<String>,
     has_curves: bool,
     n_trades: usize,
@@ -95,6 +101,7 @@ struct Data<'a> {
     rolling: &'a Rolling,
     histogram: Option<&'a Histogram>,
     training: &'a Training,
+    sweep: Option<sweep::Map<'a>>,
 }
 
 /// One self-contained HTML file, in UTF-8; opens offline.
@@ -120,6 +127,7 @@ pub fn render(report: &RunReport) -> Result<String> {
         rolling: &rolling,
         histogram: histogram.as_ref(),
         training: &training,
+        sweep: report.sweep.as_ref().and_then(|sweep| sweep.map.as_ref()).map(sweep::Map::new),
     };
     let page = Page {
         chart_notes: chart_notes(report, bars.len()),
@@ -145,7 +153,7 @@ pub fn render(report: &RunReport) -> Result<String> {
 impl<'a> Page<'a> {
     /// Everything that reads the report alone.
     fn of(report: &'a RunReport) -> Self {
-        let n_windows = report.report.windows.len();
+        let (n_windows, swept) = (report.report.windows.len(), report.sweep.is_some());
         Self {
             version: &report.version,
             created: &report.created,
@@ -163,6 +171,14 @@ impl<'a> Page<'a> {
             ),
             verdict: Verdict::new(report),
             cards: cards(report),
+            kind: if swept { "report on a parameter sweep" } else { "out-of-sample report" },
+            equity_title: if swept { "Equity of the best set" } else { "Out-of-sample equity" },
+            equity_hint: if swept {
+                "The best set on the bars it was chosen on: what it earned here it need not earn elsewhere."
+            } else {
+                "Every window starts flat on bars the agent has not seen; their returns are chained, starting at 100."
+            },
+            sweep: sweep::Sweep::new(report),
             windows_hint: if n_windows > 1 {
                 "Click a heading to sort. Pooled takes all windows as one account."
             } else {
@@ -313,6 +329,7 @@ fn provenance(report: &RunReport) -> Vec<Fact> {
         Fact::new("Version", format!("gigabar {}, {}", report.version, report.created)),
     ];
     let ranges: Vec<String> = trained.map(|(a, b)| format!("{} to {}", format::date(a), format::date(b))).collect();
+    facts.extend(report.sweep.as_ref().map(sweep::provenance));
     if !ranges.is_empty() {
         facts.insert(3, Fact::new("Trained on", ranges.join("; ")));
     }

@@ -7,6 +7,8 @@ use gigabar_backtest::{EvalReport, Path, Trade};
 use gigabar_market::Bars;
 use serde::{Deserialize, Serialize};
 
+use super::SweepReport;
+
 /// The result of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
@@ -30,6 +32,9 @@ pub struct RunReport {
     pub curves: Vec<WindowCurve>,
     /// One curve per trained fold; empty for a backtest.
     pub training: Vec<TrainingCurve>,
+    /// The sweep whose best set the rest of the report is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<SweepReport>,
 }
 
 /// The data a run read.

@@ -6,6 +6,7 @@ use gigabar_backtest::metric::{CATALOG, Format, Group, MetricInfo, WindowMetrics
 use gigabar_market::time;
 
 use super::RunReport;
+use super::sweep::{COLUMNS, SweepColumn, SweepReport};
 
 /// Columns of the per-window table, by catalog key.
 const WINDOW_COLUMNS: [&str; 7] =
@@ -88,6 +89,58 @@ pub fn summary(report: &RunReport) -> String {
         n => format!("the best of {n} trials"),
     };
     format!("{}\n\ndeflated Sharpe ratio {} (counting {trials})", trimmed(&table), Format::Percent.text(eval.dsr))
+}
+
+/// Columns of the table of a sweep.
+const SWEEP_KEYS: [&str; 6] = ["sharpe", "total_return", "max_drawdown", "win_rate", "n_trades", "exposure"];
+
+/// The best sets of a sweep, and what to make of them.
+pub fn sweep_table(sweep: &SweepReport) -> String {
+    let columns: Vec<&SweepColumn> = COLUMNS.iter().filter(|column| SWEEP_KEYS.contains(&column.key)).collect();
+    let ranked_by = COLUMNS.iter().find(|column| column.key == sweep.sort);
+    let extra = ranked_by.filter(|column| !SWEEP_KEYS.contains(&column.key));
+    let columns: Vec<&SweepColumn> = extra.into_iter().chain(columns).collect();
+    let mut table = new_table();
+    let mut header = vec!["best".to_owned()];
+    header.extend(sweep.axes.iter().cloned());
+    header.extend(columns.iter().map(|column| column.info().label.to_lowercase()));
+    table.set_header(header);
+    for (rank, set) in sweep.best.iter().enumerate() {
+        let mut row = vec![(rank + 1).to_string()];
+        row.extend(set.labels.iter().cloned());
+        row.extend(columns.iter().map(|column| column.info().format.text((column.value)(&set.row))));
+        table.add_row(cells(row));
+    }
+    format!("{}\n\n{}", trimmed(&table), sweep_notes(sweep).join("\n"))
+}
+
+/// How all sets fared, and how much of the best is luck.
+pub fn sweep_notes(sweep: &SweepReport) -> Vec<String> {
+    let count = |n: usize| Format::Count.text(Some(n as f64));
+    let info = COLUMNS.iter().find(|column| column.key == sweep.sort).map(SweepColumn::info);
+    let median = info.map(|info| format!(", median {} {}", info.label.to_lowercase(), info.format.text(sweep.median)));
+    let mut notes = vec![format!(
+        "of {} sets {} made a profit{}{}",
+        count(sweep.n_sets),
+        if sweep.n_profitable == 0 { "none".into() } else { count(sweep.n_profitable) },
+        if sweep.n_idle > 0 { format!(", {} never traded", count(sweep.n_idle)) } else { String::new() },
+        median.unwrap_or_default()
+    )];
+    if sweep.n_windows > 1 {
+        notes.push(format!(
+            "over {} windows: sharpe is their mean, max drawdown the largest inside any of them",
+            sweep.n_windows
+        ));
+    }
+    if let Some(luck) = sweep.luck_sharpe {
+        notes.push(format!(
+            "the best set was chosen on the very bars it is judged by: without any skill, the best of {} sets that differ as \
+             much as these would show a Sharpe ratio of about {}",
+            count(sweep.n_sets),
+            Format::Ratio.text(Some(luck))
+        ));
+    }
+    notes
 }
 
 fn spread(report: &EvalReport, info: &MetricInfo) -> String {

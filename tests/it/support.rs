@@ -65,6 +65,7 @@ macro_rules! snapshot {
                 (r"device: cpu, \d+ threads", "device: cpu, [n] threads"),
                 (r"\b[0-9a-f]{64}\b", "[sha256]"),
                 (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\x22, // now", "[now]"),
+                (r"in \d+\.\d\d s, [\d.]+( [kMG])? a second", "in [time], [rate] a second"),
                 (r"gigabar\.exe", "gigabar"),
             ],
             omit_expression => true,

@@ -1,4 +1,4 @@
-//! The out-of-sample windows chained into one account, and the columns of it that the page draws.
+//! The windows chained into one account, and the columns of it that the page draws.
 
 use std::collections::BTreeMap;
 

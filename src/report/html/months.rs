@@ -112,7 +112,7 @@ fn month_map(months: &BTreeMap<(i16, i8), Period>) -> HeatMap {
     });
     HeatMap {
         title: "Monthly returns",
-        hint: "Compounded, out of sample, by UTC month; hover for buy-and-hold. Partial months count what was lived through.".into(),
+        hint: "Compounded by UTC month; hover for buy-and-hold. Partial months count what was lived through.".into(),
         corner: "",
         columns: MONTHS.into_iter().chain(["Year"]).collect(),
         rows: rows.collect(),
@@ -147,7 +147,7 @@ fn day_map(bars: &[BarReturn]) -> HeatMap {
     });
     HeatMap {
         title: "Daily returns",
-        hint: "Compounded, out of sample, by UTC day (the run is too short for a table of months); hover for buy-and-hold.".into(),
+        hint: "Compounded by UTC day (the run is too short for a table of months); hover for buy-and-hold.".into(),
         corner: "Week of",
         columns: DAYS.into_iter().chain(["Week"]).collect(),
         rows: rows.collect(),

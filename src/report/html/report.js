@@ -43,6 +43,7 @@ function listTrades(which) {
 
 const drawAll = () => {
   if (T.length) draw();
+  drawSweep();
   drawHistogram();
   drawTraining();
 };

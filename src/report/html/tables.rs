@@ -18,7 +18,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    fn new(text: impl Into<String>, value: Option<f64>) -> Self {
+    pub(super) fn new(text: impl Into<String>, value: Option<f64>) -> Self {
         let sort = value.filter(|v| v.is_finite()).map_or_else(String::new, |v| v.to_string());
         Self { text: text.into(), sort, tone: "" }
     }
@@ -57,9 +57,9 @@ pub(super) struct WindowTable {
 }
 
 #[derive(Debug, Serialize)]
-struct Column {
-    name: String,
-    left: bool,
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) left: bool,
 }
 
 /// The metrics of the table of windows, by key.
@@ -230,7 +230,7 @@ fn spread_text(format: Format, value: Option<f64>) -> String {
 }
 
 /// As [`cell`], with the fewer decimals of a wide table.
-fn brief(info: &MetricInfo, value: Option<f64>) -> Cell {
+pub(super) fn brief(info: &MetricInfo, value: Option<f64>) -> Cell {
     let plain = cell(info, value);
     if info.format == Format::Percent { Cell { text: format::percent(value, 1), ..plain } } else { plain }
 }

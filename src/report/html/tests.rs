@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use gigabar_backtest::cpu::engine::{Market, Rules, simulate};
 use gigabar_backtest::metric::{MetricConfig, WindowMetrics};
+use gigabar_backtest::policy::Grid;
 use gigabar_backtest::{EvalReport, SimConfig, policy};
 use gigabar_market::Bars;
 use gigabar_market::rng::Philox;
@@ -12,7 +13,7 @@ use gigabar_market::sigma::sigma;
 use gigabar_market::synth::{self, PlantedConfig, RandomWalkConfig};
 
 use super::render;
-use crate::report::{DataSummary, RunReport, TrainingCurve, WindowCurve};
+use crate::report::{DataSummary, RunReport, SweepReport, TrainingCurve, WindowCurve, sweep};
 
 fn random_walk(n_bars: usize, seed: u64) -> Bars {
     synth::random_walk(n_bars, seed, &RandomWalkConfig::default()).unwrap()
@@ -39,11 +40,25 @@ fn run(bars: &Bars, strategy: &str, n_windows: usize) -> RunReport {
         report: EvalReport::new(strategy, bars, &paths, &MetricConfig::default(), 1),
         curves: curves.collect(),
         training: vec![],
+        sweep: None,
     }
 }
 
 fn small() -> RunReport {
     run(&random_walk(2_000, 3), "sma-cross:fast=5,slow=20", 4)
+}
+
+/// A sweep of `grid` over all bars, and the run of its best set.
+fn swept(bars: &Bars, grid: &str) -> RunReport {
+    let (sigma, column) = (sigma(bars.close()), sweep::column("sharpe").unwrap());
+    let market = Market::new(bars, &sigma);
+    let rules = Rules::new(&SimConfig::default(), &market).unwrap();
+    let parsed = Grid::parse(grid).unwrap();
+    let rows = gigabar_backtest::sweep::cpu(&rules, &market, 0..bars.len(), &parsed, 0.0, |_, _| {}).unwrap();
+    let mut report = run(bars, &parsed.name(sweep::best(&rows, column, 1)[0]), 1);
+    report.report.n_trials = rows.len();
+    report.sweep = Some(SweepReport::new(grid, &parsed, &rows, 1, column, bars.periods_per_year()));
+    report
 }
 
 /// Curves as a trainer leaves them: a falling loss, noise on everything, one undefined epoch.
@@ -111,6 +126,42 @@ fn the_chain_ends_where_the_pooled_return_does() {
     let deepest = (0..4).flat_map(|w| data["windows"][w]["drawdown"].as_array().unwrap().iter());
     let deepest = deepest.map(|v| v.as_f64().unwrap()).fold(0.0, f64::min);
     assert!((deepest + report.report.pooled.max_drawdown.unwrap()).abs() < 1e-4);
+}
+
+#[test]
+fn a_sweep_shows_its_best_sets_and_a_map() {
+    let report = swept(&random_walk(1_000, 4), "sma-cross:fast=2..9,slow=10..30:2,long_only=true|false");
+    let page = render(&report).unwrap();
+    for part in [
+        "The best of 176 parameter sets",
+        "Sharpe by fast and slow",
+        "The slice through the best set, at long_only=",
+        "without any skill, the best of 176 sets",
+        "report on a parameter sweep",
+        "176 sets of sma-cross:fast=2..9,slow=10..30:2",
+        "It was chosen on these very bars",
+    ] {
+        assert!(page.contains(part), "no {part}");
+    }
+    assert!(!page.contains("ut-of-sample equity") && !page.contains("the agent has not seen"));
+    let (map, sweep) = (&data(&page)["sweep"], report.sweep.as_ref().unwrap());
+    assert_eq!((map["label"].as_str(), map["x"]["name"].as_str()), (Some("Sharpe"), Some("slow")));
+    let values = map["values"].as_array().unwrap();
+    assert_eq!(values.len(), 8 * 11);
+    let [x, y] = [0, 1].map(|axis| map["best"][axis].as_u64().unwrap() as usize);
+    let best = values[y * 11 + x].as_f64().unwrap();
+    assert!((best - sweep.best[0].row.sharpe.unwrap()).abs() < 1e-5, "the best cell holds the best set");
+    assert_eq!(map["x"]["labels"][x], sweep.best[0].labels[1].as_str());
+    assert_eq!(data(&render(&small()).unwrap())["sweep"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_large_sweep_stays_small() {
+    let bars = random_walk(200, 4);
+    let plain = render(&run(&bars, "flat", 1)).unwrap().len();
+    let page = render(&swept(&bars, "sma-cross:fast=1..150,slow=151..450")).unwrap();
+    assert!(page.len() - plain < 150_000, "{} bytes more", page.len() - plain);
+    assert!(page.contains("Every cell is the mean of 2 × 3 neighbouring sets"), "45,000 sets share cells");
 }
 
 #[test]
@@ -258,6 +309,8 @@ fn pages() {
         ("flat", run(&bars, "flat", 1)),
         ("one", run(&bars, "buy-and-hold", 1)),
         ("long", run(&long, "sma-cross:fast=3,slow=9", 8)),
+        ("sweep", swept(&random_walk(3_000, 5), "sma-cross:fast=2..30,slow=20..80")),
+        ("sweep-line", swept(&random_walk(3_000, 5), "donchian:period=2..80")),
     ] {
         std::fs::write(dir.join(format!("{name}.html")), render(&report).unwrap()).unwrap();
     }

@@ -61,14 +61,16 @@ fn luck(run: &RunReport) -> (&'static str, &'static str) {
 fn evidence(run: &RunReport) -> String {
     let report = &run.report;
     let Some(p) = probability(run) else { return String::new() };
-    let bars = counted(report.pooled.n_bars, "out-of-sample bar");
+    let bars = counted(report.pooled.n_bars, if run.sweep.is_some() { "bar" } else { "out-of-sample bar" });
     let sharpe = format::number(report.pooled.sharpe, 2);
     let hurdle = if report.n_trials > 1 {
         format!("exceeds what the best of {} trials without skill would show", format::count(report.n_trials))
     } else {
         "is above zero".into()
     };
-    let counted_as = if report.n_trials > 1 {
+    let counted_as = if run.sweep.is_some() {
+        " It was chosen on these very bars: only bars that no set has seen can confirm it."
+    } else if report.n_trials > 1 {
         ""
     } else {
         " That counts a single trial: if this was the best of several settings tried, the odds are lower."

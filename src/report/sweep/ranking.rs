@@ -1,0 +1,164 @@
+//! The columns of a sweep, the best of its sets, and the windows of a set as one.
+
+use std::cmp::{Ordering, Reverse};
+
+use gigabar_backtest::metric::{Better, CATALOG, MetricInfo};
+use gigabar_backtest::sweep::SweepRow;
+use thiserror::Error;
+
+/// A metric that every set of a sweep has.
+#[derive(Debug, Clone, Copy)]
+pub struct SweepColumn {
+    /// Its key in [`CATALOG`].
+    pub key: &'static str,
+    /// Reads it.
+    pub value: fn(&SweepRow) -> Option<f64>,
+}
+
+/// The columns of tables and of `sweep.csv`, in order.
+pub const COLUMNS: [SweepColumn; 9] = [
+    SweepColumn { key: "sharpe", value: |row| row.sharpe },
+    SweepColumn { key: "total_return", value: |row| Some(row.total_return) },
+    SweepColumn { key: "max_drawdown", value: |row| Some(row.max_drawdown) },
+    SweepColumn { key: "win_rate", value: SweepRow::win_rate },
+    SweepColumn { key: "n_trades", value: |row| Some(f64::from(row.n_trades)) },
+    SweepColumn { key: "exposure", value: SweepRow::exposure },
+    SweepColumn { key: "costs", value: |row| Some(row.costs) },
+    SweepColumn { key: "total_pnl", value: |row| Some(row.total_pnl) },
+    SweepColumn { key: "final_equity", value: |row| Some(row.final_equity) },
+];
+
+impl SweepColumn {
+    /// How the metric is called and written.
+    pub fn info(&self) -> &'static MetricInfo {
+        // Every key is in the catalog: a test holds it to that.
+        CATALOG.iter().find(|info| info.key == self.key).unwrap_or(&CATALOG[0])
+    }
+}
+
+/// A key that no sweep can be ranked by.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("a sweep cannot be sorted by `{key}`")]
+pub struct UnknownColumn {
+    /// The key as written.
+    pub key: String,
+}
+
+impl UnknownColumn {
+    /// The keys it can be sorted by.
+    pub fn hint(&self) -> Option<String> {
+        let keys: Vec<&str> = COLUMNS.iter().filter(|column| ranks(column)).map(|column| column.key).collect();
+        Some(format!("use one of {}", keys.join(", ")))
+    }
+}
+
+fn ranks(column: &SweepColumn) -> bool {
+    column.info().better != Better::Neither
+}
+
+/// The column to rank by.
+///
+/// # Errors
+/// [`UnknownColumn`] for a key of no column, or of one that only describes.
+pub fn column(key: &str) -> Result<&'static SweepColumn, UnknownColumn> {
+    COLUMNS.iter().find(|column| column.key == key && ranks(column)).ok_or_else(|| UnknownColumn { key: key.into() })
+}
+
+/// The `n` best rows, the best first. Sets that never held a position rank last whatever the metric, then those where it is
+/// undefined; equal ones stay in the grid's order.
+pub fn best(rows: &[SweepRow], column: &SweepColumn, n: usize) -> Vec<usize> {
+    let info = column.info();
+    let better_first = |&a: &usize, &b: &usize| -> Ordering {
+        let traded = |i: usize| rows[i].bars_in_market > 0;
+        let rank = |i: usize, j: usize| info.rank((column.value)(&rows[i]), (column.value)(&rows[j]));
+        Reverse(traded(a)).cmp(&Reverse(traded(b))).then_with(|| rank(b, a)).then(a.cmp(&b))
+    };
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    if n < order.len() {
+        order.select_nth_unstable_by(n, better_first);
+        order.truncate(n);
+    }
+    order.sort_unstable_by(better_first);
+    order
+}
+
+/// One row per set of the rows of several windows, `[n_window][n_set]`. Returns, P&L, costs and counts are those of the
+/// windows as one account, each taking over the equity the one before left. Without the paths two metrics are not:
+/// `sharpe` is the mean over the windows that define it, `max_drawdown` the largest inside any window.
+pub fn pooled(windows: Vec<Vec<SweepRow>>) -> Vec<SweepRow> {
+    let mut windows = windows.into_iter();
+    let Some(mut pooled) = windows.next() else { return Vec::new() };
+    let mut n_defined: Vec<u32> = pooled.iter().map(|row| u32::from(row.sharpe.is_some())).collect();
+    for window in windows {
+        for ((sum, row), n) in pooled.iter_mut().zip(window).zip(&mut n_defined) {
+            add(sum, &row, n);
+        }
+    }
+    pooled
+}
+
+fn add(sum: &mut SweepRow, row: &SweepRow, n_defined: &mut u32) {
+    let initial = sum.final_equity - sum.total_pnl;
+    let scale = sum.final_equity / (row.final_equity - row.total_pnl);
+    if let Some(sharpe) = row.sharpe {
+        *n_defined += 1;
+        let before = sum.sharpe.unwrap_or(0.0);
+        sum.sharpe = Some(before + (sharpe - before) / f64::from(*n_defined));
+    }
+    sum.max_drawdown = sum.max_drawdown.max(row.max_drawdown);
+    sum.costs += row.costs * scale;
+    sum.final_equity = row.final_equity * scale;
+    sum.total_pnl = sum.final_equity - initial;
+    sum.total_return = sum.final_equity / initial - 1.0;
+    sum.n_trades += row.n_trades;
+    sum.n_wins += row.n_wins;
+    sum.bars_in_market += row.bars_in_market;
+    sum.n_bars += row.n_bars;
+    sum.ruined |= row.ruined;
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn row(sharpe: Option<f64>, total_return: f64, bars_in_market: u32) -> SweepRow {
+        let final_equity = 100.0 * (1.0 + total_return);
+        let total_pnl = final_equity - 100.0;
+        SweepRow { sharpe, total_return, total_pnl, final_equity, bars_in_market, n_bars: 10, ..SweepRow::default() }
+    }
+
+    #[test]
+    fn every_column_is_a_metric_and_only_some_rank() {
+        assert!(COLUMNS.iter().all(|column| column.info().key == column.key));
+        assert_eq!(column("sharpe").unwrap().key, "sharpe");
+        for key in ["n_trades", "exposure", "sortino", ""] {
+            let error = column(key).unwrap_err();
+            assert_eq!(error.to_string(), format!("a sweep cannot be sorted by `{key}`"));
+            assert!(error.hint().unwrap().starts_with("use one of sharpe, total_return, max_drawdown, win_rate"));
+        }
+    }
+
+    #[test]
+    fn the_best_come_first_the_idle_and_undefined_last() {
+        let mut rows = vec![row(Some(1.0), 0.1, 5), row(None, 0.9, 5), row(Some(2.0), 0.2, 5), row(Some(9.0), 0.0, 0)];
+        rows.push(row(Some(2.0), 0.3, 5));
+        assert_eq!(best(&rows, column("sharpe").unwrap(), 5), [2, 4, 0, 1, 3]);
+        assert_eq!(best(&rows, column("sharpe").unwrap(), 2), [2, 4]);
+        assert_eq!(best(&rows, column("total_return").unwrap(), 9), [1, 4, 2, 0, 3]);
+        rows[4].max_drawdown = -1.0;
+        assert_eq!(best(&rows, column("max_drawdown").unwrap(), 1), [4], "less is better");
+    }
+
+    #[test]
+    fn windows_chain_to_the_hand_value() {
+        let (mut a, mut b) = (row(Some(1.0), 0.5, 4), row(Some(2.0), -0.2, 6));
+        (a.costs, b.costs, b.max_drawdown, b.ruined) = (1.0, 2.0, 0.3, true);
+        let sum = pooled(vec![vec![a], vec![b], vec![row(None, 0.0, 0)]])[0];
+        // 100 · 1.5 · 0.8 = 120; the second window's costs were paid on 1.5 times its own equity.
+        assert!((sum.final_equity - 120.0).abs() < 1e-12 && (sum.total_return - 0.2).abs() < 1e-12);
+        assert!((sum.total_pnl - 20.0).abs() < 1e-12 && (sum.costs - 4.0).abs() < 1e-12);
+        assert_eq!((sum.sharpe, sum.max_drawdown, sum.ruined), (Some(1.5), 0.3, true));
+        assert_eq!((sum.bars_in_market, sum.n_bars), (10, 30));
+    }
+}
