@@ -177,11 +177,18 @@ pub(crate) struct TrainArgs {
 }
 
 const EVALUATE_HELP: &str = "\
-With --json the results are a list, one entry per checkpoint.
+With --json the results are a list, one entry per checkpoint, or one for the ensemble.
+
+Ensembles, how the models' Q-values make one action:
+  mean-q          the largest mean
+  majority        the most votes, each for a model's own best
+  confidence      votes that weigh as much as the model sets its best apart from its second
+  agreement:0.6   the most votes if they are 60 % of the models or more, else flat
 
 Examples:
   gigabar evaluate runs/mine bars.csv
-  gigabar evaluate runs/mine/checkpoints/fold-3 bars.csv --windows 4 --json";
+  gigabar evaluate runs/mine/checkpoints/fold-3 bars.csv --windows 4 --json
+  gigabar evaluate runs/a runs/b runs/c bars.csv --ensemble majority --device auto";
 
 #[derive(Debug, Args)]
 #[command(after_help = EVALUATE_HELP)]
@@ -192,6 +199,9 @@ pub(crate) struct EvaluateArgs {
     /// Cut the bars into this many windows, each traded from fresh cash.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) windows: usize,
+    /// Let all checkpoints act as one policy: mean-q, majority, confidence or agreement:SHARE.
+    #[arg(long, value_name = "VOTE")]
+    pub(crate) ensemble: Option<String>,
     /// Trade under the costs and rules that each policy was trained under, instead of those set here.
     #[arg(long)]
     pub(crate) trained_costs: bool,

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use gigabar_backtest::Path as AccountPath;
 use gigabar_backtest::cpu::engine::{Rules, replay};
+use gigabar_backtest::ensemble::EnsembleVote;
 use gigabar_backtest::gpu::{EvaluateError, GpuBacktestEvaluator, MlpPolicy, WindowInput};
 use gigabar_gpu::Device;
-use gigabar_learn::{NetPolicy, PolicyFile};
+use gigabar_learn::{EnsemblePolicy, NetPolicy, PolicyFile};
 use rayon::prelude::*;
 
 use crate::config::RunConfig;
@@ -29,6 +30,20 @@ pub(crate) fn work(candidates: &[Candidate], windows: &[Range<usize>]) -> Work {
     let bars: usize = windows.iter().map(Range::len).sum();
     let weights = candidates.iter().map(|one| one.policy.weights().iter().map(Vec::len).sum()).max().unwrap_or(0);
     Work::Networks { decisions: bars * candidates.len(), weights }
+}
+
+/// The candidates as one policy over every window. `[windows.len()]`
+pub(crate) fn trade_together(
+    candidates: &[Candidate],
+    vote: EnsembleVote,
+    dataset: &Dataset,
+    windows: &[Range<usize>],
+) -> anyhow::Result<Vec<AccountPath>> {
+    let members = candidates.iter().map(|candidate| candidate.policy.clone()).collect();
+    let ensemble = EnsemblePolicy::new(members, vote)?;
+    let rules = dataset.rules(&candidates[0].config.sim)?;
+    let walk = |window: &Range<usize>| dataset.trade(&rules, window.clone(), &mut ensemble.clone());
+    Ok(windows.par_iter().map(walk).collect())
 }
 
 /// Every candidate over every window. `[candidates.len()][windows.len()]`

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use gigabar::report::RunReport;
 use gigabar_backtest::Path as AccountPath;
+use gigabar_backtest::ensemble::EnsembleVote;
 use gigabar_learn::checkpoint::{POLICY_FILE, load_policy, read_policy_file};
 use gigabar_market::feature::FeatureTable;
 use gigabar_market::time;
@@ -11,7 +13,7 @@ use gigabar_market::time;
 use crate::args::EvaluateArgs;
 use crate::config::RunConfig;
 use crate::dataset::Dataset;
-use crate::device::Wanted;
+use crate::device::{Compute, Wanted, Work};
 use crate::evaluation::{self, Candidate};
 use crate::failure::hinted;
 use crate::outcome::{self, Outcome};
@@ -25,6 +27,7 @@ const UNREAD: [&str; 7] = ["seed", "train_share", "checkpoint_secs", "window", "
 
 pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let Some((file, runs)) = args.paths.split_last() else { return Ok(()) };
+    let vote = args.ensemble.as_deref().map(str::parse::<EnsembleVote>).transpose().context("--ensemble")?;
     let unread = if args.trained_costs { &UNREAD[..] } else { &UNREAD[..UNREAD.len() - 1] };
     let config = setup::settings(VERB, unread, &args.config, &args.data, printer)?;
     let wanted = Wanted::parse(&args.config.device)?;
@@ -37,21 +40,78 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let windows = setup::cut(features.warmup_bars()..features.n_bars(), args.windows)?;
     let load = |dir: PathBuf| candidate(dir, args.trained_costs, &config, &features);
     let candidates: Vec<Candidate> = checkpoints.into_iter().map(load).collect::<anyhow::Result<_>>()?;
-    let compute = wanted.settle(evaluation::work(&candidates, &windows), printer);
+    let compute = match (vote, wanted) {
+        (None, wanted) => wanted.settle(evaluation::work(&candidates, &windows), printer),
+        (Some(_), Wanted::Cuda(_)) => return Err(hinted("ensembles vote on the CPU", "leave out --device")),
+        (Some(_), _) => Wanted::Cpu.settle(Work::Accounts, printer),
+    };
     candidates.iter().for_each(|candidate| warn(candidate, &dataset, printer));
-    let traded = evaluation::trade(&candidates, &dataset, &windows, &compute, printer)?;
-    let several = candidates.len() > 1;
+    let entries = match vote {
+        None => {
+            let traded = evaluation::trade(&candidates, &dataset, &windows, &compute, printer)?;
+            candidates.iter().zip(traded).map(|(candidate, paths)| Entry::one(candidate, paths)).collect()
+        }
+        Some(vote) => {
+            same_rules(&candidates)?;
+            let paths = evaluation::trade_together(&candidates, vote, &dataset, &windows)?;
+            vec![Entry::together(&candidates, vote, paths)]
+        }
+    };
+    show(&entries, args.out.as_deref(), &dataset, &compute, printer)
+}
+
+/// What traded, one checkpoint or all as one.
+struct Entry<'a> {
+    name: String,
+    /// Above its tables, where there are several.
+    heading: String,
+    config: &'a RunConfig,
+    paths: Vec<AccountPath>,
+}
+
+impl<'a> Entry<'a> {
+    fn one(candidate: &'a Candidate, paths: Vec<AccountPath>) -> Self {
+        let Candidate { dir, config, .. } = candidate;
+        Self { name: label(dir), heading: dir.display().to_string(), config, paths }
+    }
+
+    fn together(candidates: &'a [Candidate], vote: EnsembleVote, paths: Vec<AccountPath>) -> Self {
+        let name = format!("ensemble of {} ({vote})", candidates.len());
+        Self { heading: name.clone(), name, config: &candidates[0].config, paths }
+    }
+}
+
+/// An ensemble trades one account: its members must agree on the rules.
+fn same_rules(candidates: &[Candidate]) -> anyhow::Result<()> {
+    match candidates.iter().find(|candidate| candidate.config.sim != candidates[0].config.sim) {
+        None => Ok(()),
+        Some(other) => Err(hinted(
+            format!("{} was trained under other rules than {}", other.dir.display(), candidates[0].dir.display()),
+            "leave out --trained-costs and say with --set sim.… under which rules the ensemble trades",
+        )),
+    }
+}
+
+/// Measures, writes where asked, and prints.
+fn show(
+    entries: &[Entry<'_>],
+    out: Option<&Path>,
+    dataset: &Dataset,
+    compute: &Compute,
+    printer: Printer,
+) -> anyhow::Result<()> {
+    let several = entries.len() > 1;
     let mut listed = Vec::new();
-    for (i, (candidate, paths)) in candidates.iter().zip(traded).enumerate() {
-        let info = setup::run_info(VERB, &label(&candidate.dir), &compute.name(), &dataset.summary);
-        let out = args.out.as_ref().map(|out| if several { out.join(format!("checkpoint-{i}")) } else { out.clone() });
-        let (report, folder) = conclude(candidate, &info, &dataset, &paths, out.as_deref())?;
+    for (i, entry) in entries.iter().enumerate() {
+        let info = setup::run_info(VERB, &entry.name, &compute.name(), &dataset.summary);
+        let out = out.map(|out| if several { out.join(format!("checkpoint-{i}")) } else { out.to_owned() });
+        let (report, folder) = conclude(entry, &info, dataset, out.as_deref())?;
         if printer.is_json() {
             listed.push((report, folder));
             continue;
         }
         if several {
-            printer.data(format_args!("{}{}", if i == 0 { "" } else { "\n" }, candidate.dir.display()))?;
+            printer.data(format_args!("{}{}", if i == 0 { "" } else { "\n" }, entry.heading))?;
         }
         outcome::print(&report, folder.as_ref(), printer)?;
     }
@@ -74,15 +134,13 @@ fn candidate(
     Ok(Candidate { dir, file, policy, config })
 }
 
-/// Measures, and writes where asked.
 fn conclude(
-    candidate: &Candidate,
+    entry: &Entry<'_>,
     info: &RunInfo,
     dataset: &Dataset,
-    paths: &[AccountPath],
     out: Option<&Path>,
 ) -> anyhow::Result<(RunReport, Option<RunFolder>)> {
-    let config = &candidate.config;
+    let Entry { config, paths, .. } = entry;
     let report = Outcome::of_paths(config, info, dataset, paths).report()?;
     let folder = match out {
         Some(out) => {
