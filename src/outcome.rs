@@ -31,6 +31,8 @@ pub(crate) struct Outcome<'a> {
     /// What the policy was chosen from: nothing else, or a sweep.
     pub(crate) trials: Trials,
     pub(crate) sweep: Option<SweepReport>,
+    /// Why the bars may not be unseen ones.
+    pub(crate) seen: Option<String>,
 }
 
 impl<'a> Outcome<'a> {
@@ -41,7 +43,17 @@ impl<'a> Outcome<'a> {
         dataset: &'a Dataset,
         paths: &'a [AccountPath],
     ) -> Self {
-        Self { config, info, dataset, paths, train: &[], training: Vec::new(), trials: Trials::count(1), sweep: None }
+        Self {
+            config,
+            info,
+            dataset,
+            paths,
+            train: &[],
+            training: Vec::new(),
+            trials: Trials::count(1),
+            sweep: None,
+            seen: None,
+        }
     }
 
     /// Measures it.
@@ -60,6 +72,7 @@ impl<'a> Outcome<'a> {
             report: EvalReport::with_trials(&self.info.policy, bars, self.paths, &self.config.metric, self.trials),
             curves: self.paths.iter().enumerate().map(curve).collect(),
             training: self.training,
+            seen: self.seen,
             sweep: self.sweep,
         })
     }

@@ -45,16 +45,19 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
         (Some(_), Wanted::Cuda(_)) => return Err(hinted("ensembles vote on the CPU", "leave out --device")),
         (Some(_), _) => Wanted::Cpu.settle(Work::Accounts, printer),
     };
-    candidates.iter().for_each(|candidate| warn(candidate, &dataset, printer));
+    candidates.iter().filter_map(other_rules).for_each(|line| printer.warn(line));
+    let seen: Vec<Option<String>> = candidates.iter().map(|candidate| seen(candidate, &dataset)).collect();
+    seen.iter().flatten().for_each(|line| printer.warn(line));
     let entries = match vote {
         None => {
             let traded = evaluation::trade(&candidates, &dataset, &windows, &compute, printer)?;
-            candidates.iter().zip(traded).map(|(candidate, paths)| Entry::one(candidate, paths)).collect()
+            let one = |((candidate, paths), seen)| Entry::one(candidate, paths, seen);
+            candidates.iter().zip(traded).zip(seen).map(one).collect()
         }
         Some(vote) => {
             same_rules(&candidates)?;
             let paths = evaluation::trade_together(&candidates, vote, &dataset, &windows)?;
-            vec![Entry::together(&candidates, vote, paths)]
+            vec![Entry::together(&candidates, vote, paths, seen.into_iter().flatten().next())]
         }
     };
     show(&entries, args.out.as_deref(), &dataset, &compute, printer)
@@ -67,17 +70,24 @@ struct Entry<'a> {
     heading: String,
     config: &'a RunConfig,
     paths: Vec<AccountPath>,
+    /// Why the bars may not be unseen ones.
+    seen: Option<String>,
 }
 
 impl<'a> Entry<'a> {
-    fn one(candidate: &'a Candidate, paths: Vec<AccountPath>) -> Self {
+    fn one(candidate: &'a Candidate, paths: Vec<AccountPath>, seen: Option<String>) -> Self {
         let Candidate { dir, config, .. } = candidate;
-        Self { name: label(dir), heading: dir.display().to_string(), config, paths }
+        Self { name: label(dir), heading: dir.display().to_string(), config, paths, seen }
     }
 
-    fn together(candidates: &'a [Candidate], vote: EnsembleVote, paths: Vec<AccountPath>) -> Self {
+    fn together(
+        candidates: &'a [Candidate],
+        vote: EnsembleVote,
+        paths: Vec<AccountPath>,
+        seen: Option<String>,
+    ) -> Self {
         let name = format!("ensemble of {} ({vote})", candidates.len());
-        Self { heading: name.clone(), name, config: &candidates[0].config, paths }
+        Self { heading: name.clone(), name, config: &candidates[0].config, paths, seen }
     }
 }
 
@@ -140,8 +150,8 @@ fn conclude(
     dataset: &Dataset,
     out: Option<&Path>,
 ) -> anyhow::Result<(RunReport, Option<RunFolder>)> {
-    let Entry { config, paths, .. } = entry;
-    let report = Outcome::of_paths(config, info, dataset, paths).report()?;
+    let Entry { config, paths, seen, .. } = entry;
+    let report = Outcome { seen: seen.clone(), ..Outcome::of_paths(config, info, dataset, paths) }.report()?;
     let folder = match out {
         Some(out) => {
             let folder = RunFolder::create(Some(out), VERB, config, info)?;
@@ -178,20 +188,26 @@ fn find(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if found.is_empty() { Err(nothing()) } else { Ok(found) }
 }
 
-/// Trading the time a policy was trained on says nothing about the future, and other costs than those it was trained under
-/// ask another question.
-fn warn(candidate: &Candidate, dataset: &Dataset, printer: Printer) {
-    let (dir, file, ts) = (candidate.dir.display(), &candidate.file, dataset.bars.ts());
-    if file.trained_first_ts <= ts[ts.len() - 1] && file.trained_last_ts >= ts[0] {
-        printer.warn(format_args!(
-            "{dir} was trained on bars of {} to {}, inside the time traded here: on the same market this is not out of sample",
+/// Trading the time a policy was trained on says nothing about the future.
+fn seen(candidate: &Candidate, dataset: &Dataset) -> Option<String> {
+    let (file, ts) = (&candidate.file, dataset.bars.ts());
+    let overlaps = file.trained_first_ts <= ts[ts.len() - 1] && file.trained_last_ts >= ts[0];
+    overlaps.then(|| {
+        format!(
+            "{} was trained on bars of {} to {}, inside the time traded here: on the same market this is not out of sample",
+            candidate.dir.display(),
             time::day(file.trained_first_ts),
             time::day(file.trained_last_ts),
-        ));
-    }
-    if file.sim != candidate.config.sim {
-        printer.warn(format_args!(
-            "{dir} was trained under other costs or rules than it trades here; --trained-costs takes its own"
-        ));
-    }
+        )
+    })
+}
+
+/// Other costs than those a policy was trained under ask another question.
+fn other_rules(candidate: &Candidate) -> Option<String> {
+    (candidate.file.sim != candidate.config.sim).then(|| {
+        format!(
+            "{} was trained under other costs or rules than it trades here; --trained-costs takes its own",
+            candidate.dir.display()
+        )
+    })
 }

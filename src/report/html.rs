@@ -153,7 +153,8 @@ pub fn render(report: &RunReport) -> Result<String> {
 impl<'a> Page<'a> {
     /// Everything that reads the report alone.
     fn of(report: &'a RunReport) -> Self {
-        let (n_windows, swept) = (report.report.windows.len(), report.sweep.is_some());
+        let n_windows = report.report.windows.len();
+        let [kind, equity_title, equity_hint] = wording(report);
         Self {
             version: &report.version,
             created: &report.created,
@@ -171,13 +172,9 @@ impl<'a> Page<'a> {
             ),
             verdict: Verdict::new(report),
             cards: cards(report),
-            kind: if swept { "report on a parameter sweep" } else { "out-of-sample report" },
-            equity_title: if swept { "Equity of the best set" } else { "Out-of-sample equity" },
-            equity_hint: if swept {
-                "The best set on the bars it was chosen on: what it earned here it need not earn elsewhere."
-            } else {
-                "Every window starts flat on bars the agent has not seen; their returns are chained, starting at 100."
-            },
+            kind,
+            equity_title,
+            equity_hint,
             sweep: sweep::Sweep::new(report),
             windows_hint: if n_windows > 1 {
                 "Click a heading to sort. Pooled takes all windows as one account."
@@ -202,6 +199,27 @@ impl<'a> Page<'a> {
             training_more: 0,
             data: String::new(),
         }
+    }
+}
+
+/// What the report calls itself and its equity: nothing is called out of sample that may not be.
+fn wording(report: &RunReport) -> [&'static str; 3] {
+    match (&report.sweep, &report.seen) {
+        (Some(_), _) => [
+            "report on a parameter sweep",
+            "Equity of the best set",
+            "The best set on the bars it was chosen on: what it earned here it need not earn elsewhere.",
+        ],
+        (None, Some(_)) => [
+            "report",
+            "Equity",
+            "Every window starts flat; their returns are chained, starting at 100. They may be of bars it was trained on.",
+        ],
+        (None, None) => [
+            "out-of-sample report",
+            "Out-of-sample equity",
+            "Every window starts flat on bars the agent has not seen; their returns are chained, starting at 100.",
+        ],
     }
 }
 

@@ -32,6 +32,9 @@ pub struct RunReport {
     pub curves: Vec<WindowCurve>,
     /// One curve per trained fold; empty for a backtest.
     pub training: Vec<TrainingCurve>,
+    /// Why the bars traded may not be unseen ones, if that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<String>,
     /// The sweep whose best set the rest of the report is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepReport>,

@@ -40,6 +40,7 @@ fn run(bars: &Bars, strategy: &str, n_windows: usize) -> RunReport {
         report: EvalReport::new(strategy, bars, &paths, &MetricConfig::default(), 1),
         curves: curves.collect(),
         training: vec![],
+        seen: None,
         sweep: None,
     }
 }
@@ -153,6 +154,17 @@ fn a_sweep_shows_its_best_sets_and_a_map() {
     assert!((best - sweep.best[0].row.sharpe.unwrap()).abs() < 1e-5, "the best cell holds the best set");
     assert_eq!(map["x"]["labels"][x], sweep.best[0].labels[1].as_str());
     assert_eq!(data(&render(&small()).unwrap())["sweep"], serde_json::Value::Null);
+}
+
+#[test]
+fn bars_trained_on_are_no_evidence() {
+    let mut report = small();
+    (report.report.dsr, report.seen) = (Some(0.99), Some("fold-0 was trained on these bars".into()));
+    let page = render(&report).unwrap();
+    assert!(page.contains("Not out of sample") && page.contains("fold-0 was trained on these bars"));
+    for claim in ["Distinguishable from luck", "ut-of-sample equity", "out-of-sample bars", "has not seen"] {
+        assert!(!page.contains(claim), "{claim}");
+    }
 }
 
 #[test]

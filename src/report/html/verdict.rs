@@ -29,11 +29,15 @@ impl Verdict {
             return Self::of("maybe", "It never traded.", vec![line.into(), against_holding(run)]);
         }
         let (tone, title) = luck(run);
-        let mut lines = vec![evidence(run), against_holding(run), free_of_cost(run)];
+        let first = run.seen.as_ref().map_or_else(|| evidence(run), |seen| format!("{seen}."));
+        let mut lines = vec![first, against_holding(run), free_of_cost(run)];
         lines.retain(|line| !line.is_empty());
         if pooled.ruined {
             lines.insert(0, ruin(run));
             return Self::of("bad", "The account was ruined.", lines);
+        }
+        if run.seen.is_some() {
+            return Self::of("maybe", "Not out of sample, if this is the market it was trained on.", lines);
         }
         Self::of(tone, title, lines)
     }
