@@ -43,12 +43,10 @@ struct EnvRules {
     f64 kelly_cap;
     u32 kelly_min_trades;  // at least 1
     u32 max_hold;          // bars; 0: no vertical barrier
-    u32 rebalance;         // REBALANCE_*
-    u32 fill;              // FILL_*
-    u32 slippage;          // SLIPPAGE_*
     u32 flags;             // RULES_*
+    u32 unused;
 };
-static_assert(sizeof(EnvRules) == 168, "EnvRules");
+static_assert(sizeof(EnvRules) == 160, "EnvRules");
 
 // cpu::account::Account with its OpenTrade, Tally and Counts.
 struct alignas(16) EnvAccount {
@@ -148,7 +146,7 @@ GB_DEVICE f64 env_drawdown(const EnvAccount& a) { return 1.0 - a.equity / a.peak
 
 // Rounds a target toward zero to whole lots.
 GB_DEVICE f64 env_whole_lots(const EnvRules& rules, f64 units) {
-    if (rules.lot_size == 0.0) return units;
+    if (!env_has(rules, RULES_HAS_LOTS)) return units;
     f64 lots = units / rules.lot_size;
     f64 nearest = round(lots);
     f64 whole = fabs(lots - nearest) <= LOT_TOLERANCE ? nearest : trunc(lots);
@@ -158,9 +156,9 @@ GB_DEVICE f64 env_whole_lots(const EnvRules& rules, f64 units) {
 // Price concession of a market order, a fraction.
 GB_DEVICE f64 env_concession(const EnvRules& rules, f64 quantity, const EnvVenue& venue) {
     f64 slip = 0.0;
-    if (rules.slippage == SLIPPAGE_FIXED) {
+    if (env_has(rules, RULES_SLIPS_FIXED)) {
         slip = rules.slip_fixed;
-    } else if (rules.slippage == SLIPPAGE_IMPACT) {
+    } else if (env_has(rules, RULES_SLIPS_BY_IMPACT)) {
         f64 impact = rules.impact_eta * venue.sigma * sqrt(quantity / venue.volume);
         slip = impact < rules.impact_max ? impact : rules.impact_max;
     }
@@ -310,16 +308,19 @@ GB_DEVICE void env_order(const EnvRules& rules, EnvAccount& a, const EnvBar& now
         level = 0.0;
     }
     // The commonest bar: nothing to do, and no division.
-    if (rules.rebalance == REBALANCE_ON_CHANGE && level == a.level) return;
+    bool every_bar = env_has(rules, RULES_EVERY_BAR);
+    if (!every_bar && level == a.level) return;
     f64 exposure = level * rules.max_position * env_kelly_scale(rules, a);
-    f64 target = env_whole_lots(rules, exposure * a.equity / now.close);
+    f64 value = exposure * a.equity;
+    // A quotient of 0 is the slow path of a division.
+    f64 target = value == 0.0 ? 0.0 : env_whole_lots(rules, value / now.close);
     f64 delta = target - a.units;
-    if (rules.rebalance == REBALANCE_EVERY_BAR && !(fabs(delta) * now.close / a.equity > rules.threshold)) return;
+    if (every_bar && !(fabs(delta) * now.close / a.equity > rules.threshold)) return;
     if (delta == 0.0) {
         a.level = level;
         return;
     }
-    bool at_open = rules.fill == FILL_NEXT_OPEN;
+    bool at_open = !env_has(rules, RULES_FILLS_AT_CLOSE);
     EnvVenue venue{at_open ? t + 1 : t, at_open ? next.volume : now.volume, now.sigma};
     f64 price = at_open ? next.open : now.close;
     if (!env_trades_in(rules, venue.volume)) {
@@ -329,7 +330,7 @@ GB_DEVICE void env_order(const EnvRules& rules, EnvAccount& a, const EnvBar& now
     a.level = level;
     f64 after = target;
     f64 cap = rules.max_participation * venue.volume;
-    if (rules.max_participation > 0.0 && fabs(delta) > cap) {
+    if (env_has(rules, RULES_HAS_CAP) && fabs(delta) > cap) {
         a.capped_orders += 1;
         delta = copysign(env_whole_lots(rules, cap), delta);
         after = a.units + delta;
@@ -374,11 +375,13 @@ GB_DEVICE void env_live(const EnvRules& rules, EnvAccount& a, const EnvBar& now,
     a.bars += 1;
     if (can_trade) env_touch(rules, a, venue, next, trades);
     if (a.units == 0.0) return;
-    f64 rate = a.units > 0.0 ? rules.carry_long : rules.carry_short;
-    f64 carry = fabs(a.units) * now.close * rate;
-    a.cash -= carry;
-    a.flow -= carry;
-    a.carry += carry;
+    if (env_has(rules, RULES_HAS_CARRY)) {
+        f64 rate = a.units > 0.0 ? rules.carry_long : rules.carry_short;
+        f64 carry = fabs(a.units) * now.close * rate;
+        a.cash -= carry;
+        a.flow -= carry;
+        a.carry += carry;
+    }
     bool expired = (ENV_FLAGS & RULES_HAS_BARRIER) && a.max_hold != 0 && a.bars >= a.max_hold;
     if (expired && can_trade) {
         env_close(rules, a, venue, next.close, false, EXIT_TIME, trades);
@@ -449,49 +452,51 @@ GB_DEVICE void env_observation(const EnvAccount& a, const EnvBar& now, f32* out)
     out[7] = (f32)(a.cash * per_equity);
 }
 
-// Component i of the same observation, within 4 ulp of f32: differences in f64, where cancellation would show, the quotient
-// and the logarithms in f32. Eight lanes make one observation: six f64 quotients and two f64 logarithms of one thread would
-// cost a step more than its network.
-GB_DEVICE f32 env_observed(const EnvAccount& a, const EnvBar& now, int i) {
-    f64 above = 0.0;
-    f64 below = 1.0;
-    if (i == 0 || i == 7) {
-        if (a.equity > 0.0) {
-            above = i == 0 ? a.units * now.close : a.cash;
-            below = a.equity;
-        }
-    } else if (i == 1) {
-        above = a.level;
-    } else if (i == 2) {
-        if (a.units != 0.0) {
-            above = a.units > 0.0 ? now.close - a.entry_price : a.entry_price - now.close;
-            below = a.entry_price;
-        }
-    } else if (i == 3) {
-        above = a.peak - a.equity;
-        below = a.peak;
-    } else if (i == 4) {
-        if (now.sigma > 0.0) {
-            above = a.last_return;
-            below = now.sigma;
-        }
-    } else if (i == 5) {
-        above = a.units != 0.0 ? (f64)a.bars : 0.0;
-    } else {
-        above = a.equity - a.initial;
-        below = a.initial;
+// a/b within 2 ulp and without a branch, for normal b.
+GB_DEVICE f32 env_quotient(f32 a, f32 b) {
+#if defined(__CUDACC__)
+    return __fdividef(a, b);
+#else
+    return a / b;
+#endif
+}
+
+// Component i of the same observation, within 8 ulp of f32: differences in f64, where cancellation would show, the quotient
+// and the logarithms in f32. Eight lanes make one observation, each by the same instructions: six f64 quotients and two f64
+// logarithms of one thread would cost a step more than its network.
+GB_DEVICE f32 env_observed(const EnvAccount& a, f64 close, f64 sigma, int i) {
+    bool open = a.units != 0.0;
+    bool alive = a.equity > 0.0;
+    f32 equity = (f32)a.equity;
+    f32 held = (f32)(a.units * close);
+    f32 gain = (f32)(a.units > 0.0 ? close - a.entry_price : a.entry_price - close);
+    f32 above = (f32)a.level;
+    f32 below = 1.0f;
+    above = i == 0 ? (alive ? held : 0.0f) : above;
+    above = i == 2 ? (open ? gain : 0.0f) : above;
+    above = i == 3 ? (f32)(a.peak - a.equity) : above;
+    above = i == 4 ? (sigma > 0.0 ? (f32)a.last_return : 0.0f) : above;
+    above = i == 5 ? (open ? (f32)a.bars : 0.0f) : above;
+    above = i == 6 ? (f32)(a.equity - a.initial) : above;
+    above = i == 7 ? (alive ? (f32)a.cash : 0.0f) : above;
+    below = (i == 0 || i == 7) && alive ? equity : below;
+    below = i == 2 && open ? (f32)a.entry_price : below;
+    below = i == 3 ? (f32)a.peak : below;
+    below = i == 4 && sigma > 0.0 ? (f32)sigma : below;
+    below = i == 6 ? (f32)a.initial : below;
+    f32 quotient = env_quotient(above, below);
+    f32 shock = quotient < -10.0f ? -10.0f : (quotient > 10.0f ? 10.0f : quotient);
+    f32 logarithm = log1pf(i == 5 || i == 6 ? quotient : 0.0f);
+    if (i == 6 && !(quotient > -0.5f && quotient < 1.0f)) {
+        // Far from 1 the quotient itself has the digits that 1 + growth has lost.
+        f32 ratio = env_quotient(equity, (f32)a.initial);
+        logarithm = logf(ratio > (f32)GROWTH_FLOOR ? ratio : (f32)GROWTH_FLOOR);
     }
-    f32 quotient = (f32)above / (f32)below;
-    if (i == 4) return quotient < -10.0f ? -10.0f : (quotient > 10.0f ? 10.0f : quotient);
-    if (i < 5 || i == 7) return quotient;
-    // ln(equity/initial) = ln(1 + growth) near 1, ln of the quotient itself far from it.
-    bool near = i == 5 || (quotient > -0.5f && quotient < 1.0f);
-    if (near) return i == 5 ? log1pf(quotient) / 5.0f : log1pf(quotient);
-    f32 ratio = (f32)a.equity / (f32)a.initial;
-    f32 floored = ratio > (f32)GROWTH_FLOOR ? ratio : (f32)GROWTH_FLOOR;
-    return logf(floored);
+    f32 out = i == 4 ? shock : quotient;
+    out = i == 5 ? logarithm * 0.2f : out;
+    return i == 6 ? logarithm : out;
 }
 
 GB_DEVICE void env_observation_fast(const EnvAccount& a, const EnvBar& now, f32* out) {
-    for (int i = 0; i < N_PORTFOLIO; ++i) out[i] = env_observed(a, now, i);
+    for (int i = 0; i < N_PORTFOLIO; ++i) out[i] = env_observed(a, now.close, now.sigma, i);
 }

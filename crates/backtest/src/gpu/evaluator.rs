@@ -67,29 +67,29 @@ impl GpuBacktestEvaluator {
         let n_feature = inputs.first().map_or(0, |first| first.features.len() / first.range.len().max(1));
         let n_rows: usize = inputs.iter().map(|input| input.range.len()).sum();
         let (mut bars, mut features) = (Vec::with_capacity(n_rows), Vec::with_capacity(n_rows * n_feature));
-        let (mut windows, mut rules, mut periods) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut windows, mut rules, mut periods) = (Vec::new(), Vec::<EnvRules>::new(), Vec::new());
         for (i, input) in inputs.iter().enumerate() {
             check_window(i, input, n_feature)?;
             windows.push(EnvWindow {
                 row: bars.len() as i64,
                 n_bars: input.range.len() as u32,
                 first_bar: input.range.start as u32,
-                rules: i as u32,
+                rules: index_in(&mut rules, EnvRules::new(input.rules, &input.market)) as u32,
                 unused: 0,
             });
             bars.extend(input.range.clone().map(|t| EnvBar::of(&input.market, t)));
             features.extend_from_slice(input.features);
-            rules.push(EnvRules::new(input.rules, &input.market));
             periods.push(input.market.periods_per_year);
         }
         if windows.is_empty() {
             return Err(mismatch("windows", 1, 0));
         }
-        let flags = rules.iter().fold(0, |flags, rules: &EnvRules| flags | rules.flags);
+        let flags = rules.iter().fold(0, |flags, rules| flags | rules.flags);
         let market = MarketBuffers {
             bars: device.upload("bars", &bars)?,
             windows: device.upload("windows", &windows)?,
             rules: device.upload("rules", &rules)?,
+            first_rules: rules[0],
             features: device.upload("features", &features)?,
             periods_per_year: device.upload("periods_per_year", &periods)?,
         };
@@ -156,7 +156,9 @@ impl GpuBacktestEvaluator {
                 &self.windows,
                 policies.len(),
                 actions,
-                (self.flags, self.projected_bytes),
+                self.flags,
+                self.market.rules.len() == 1,
+                self.projected_bytes,
             )?,
         };
         greedy.upload(policies)?;
@@ -246,6 +248,14 @@ impl GpuBacktestEvaluator {
         let summaries = summaries.read()?;
         Ok((paths_of(&path, &self.windows, &pairs, Some(&trades))?, summaries))
     }
+}
+
+/// Where `rules` stand in the list, added at its end if they are new.
+fn index_in(list: &mut Vec<EnvRules>, rules: EnvRules) -> usize {
+    list.iter().position(|known| *known == rules).unwrap_or_else(|| {
+        list.push(rules);
+        list.len() - 1
+    })
 }
 
 fn mismatch(what: &str, expected: usize, got: usize) -> EvaluateError {

@@ -14,6 +14,27 @@ const RULES_HAS_BARRIER: u32 = 2;
 const RULES_HAS_STOP: u32 = 4;
 const RULES_HAS_TAKE: u32 = 8;
 const RULES_HAS_KELLY: u32 = 16;
+const RULES_HAS_LOTS: u32 = 32;
+const RULES_HAS_CAP: u32 = 64;
+const RULES_HAS_CARRY: u32 = 128;
+const RULES_SLIPS_FIXED: u32 = 256;
+const RULES_SLIPS_BY_IMPACT: u32 = 512;
+const RULES_EVERY_BAR: u32 = 1024;
+const RULES_FILLS_AT_CLOSE: u32 = 2048;
+const RULES: [(&str, u32); 12] = [
+    ("RULES_HAS_VOLUME", RULES_HAS_VOLUME),
+    ("RULES_HAS_BARRIER", RULES_HAS_BARRIER),
+    ("RULES_HAS_STOP", RULES_HAS_STOP),
+    ("RULES_HAS_TAKE", RULES_HAS_TAKE),
+    ("RULES_HAS_KELLY", RULES_HAS_KELLY),
+    ("RULES_HAS_LOTS", RULES_HAS_LOTS),
+    ("RULES_HAS_CAP", RULES_HAS_CAP),
+    ("RULES_HAS_CARRY", RULES_HAS_CARRY),
+    ("RULES_SLIPS_FIXED", RULES_SLIPS_FIXED),
+    ("RULES_SLIPS_BY_IMPACT", RULES_SLIPS_BY_IMPACT),
+    ("RULES_EVERY_BAR", RULES_EVERY_BAR),
+    ("RULES_FILLS_AT_CLOSE", RULES_FILLS_AT_CLOSE),
+];
 /// Bits of [`EnvAccount::flags`].
 const ACCOUNT_RUINED: u32 = 1;
 const ACCOUNT_HAS_STOP: u32 = 2;
@@ -32,25 +53,14 @@ const EXITS: [(&str, ExitReason); 7] = [
 /// Every constant `env.cuh` needs, as name and C++ literal.
 pub fn constants() -> Vec<(&'static str, String)> {
     let mut out = vec![
-        ("RULES_HAS_VOLUME", format!("{RULES_HAS_VOLUME}u")),
-        ("RULES_HAS_BARRIER", format!("{RULES_HAS_BARRIER}u")),
-        ("RULES_HAS_STOP", format!("{RULES_HAS_STOP}u")),
-        ("RULES_HAS_TAKE", format!("{RULES_HAS_TAKE}u")),
-        ("RULES_HAS_KELLY", format!("{RULES_HAS_KELLY}u")),
         ("ACCOUNT_RUINED", format!("{ACCOUNT_RUINED}u")),
         ("ACCOUNT_HAS_STOP", format!("{ACCOUNT_HAS_STOP}u")),
         ("ACCOUNT_HAS_TAKE", format!("{ACCOUNT_HAS_TAKE}u")),
-        ("REBALANCE_ON_CHANGE", format!("{}u", Rebalance::OnChange as u32)),
-        ("REBALANCE_EVERY_BAR", format!("{}u", Rebalance::EveryBar as u32)),
-        ("FILL_NEXT_OPEN", format!("{}u", Fill::NextOpen as u32)),
-        ("FILL_CLOSE", format!("{}u", Fill::Close as u32)),
-        ("SLIPPAGE_NONE", "0u".to_owned()),
-        ("SLIPPAGE_FIXED", "1u".to_owned()),
-        ("SLIPPAGE_IMPACT", "2u".to_owned()),
         ("LOT_TOLERANCE", format!("{LOT_TOLERANCE:e}")),
         ("GROWTH_FLOOR", format!("{GROWTH_FLOOR:e}")),
         ("N_PORTFOLIO", N_PORTFOLIO.to_string()),
     ];
+    out.extend(RULES.map(|(name, bit)| (name, format!("{bit}u"))));
     out.extend(EXITS.iter().enumerate().map(|(i, (name, _))| (*name, format!("{i}u"))));
     out
 }
@@ -118,12 +128,10 @@ pub struct EnvRules {
     pub kelly_cap: f64,
     pub kelly_min_trades: u32,
     pub max_hold: u32,
-    pub rebalance: u32,
-    pub fill: u32,
-    pub slippage: u32,
     pub flags: u32,
+    pub unused: u32,
 }
-const _: () = assert!(size_of::<EnvRules>() == 168);
+const _: () = assert!(size_of::<EnvRules>() == 160);
 
 impl EnvRules {
     /// The rules of one market.
@@ -140,15 +148,27 @@ impl EnvRules {
             carry_long: rules.carry_long,
             carry_short: rules.carry_short,
             margin: rules.margin,
-            rebalance: rules.rebalance as u32,
-            fill: rules.fill as u32,
-            flags: if market.has_volume { RULES_HAS_VOLUME } else { 0 },
             ..Self::default()
         };
+        let has = [
+            (RULES_HAS_VOLUME, market.has_volume),
+            (RULES_HAS_LOTS, rules.lot_size != 0.0),
+            (RULES_HAS_CAP, rules.max_participation > 0.0),
+            (RULES_HAS_CARRY, rules.carry_long != 0.0 || rules.carry_short != 0.0),
+            (RULES_EVERY_BAR, rules.rebalance == Rebalance::EveryBar),
+            (RULES_FILLS_AT_CLOSE, rules.fill == Fill::Close),
+        ];
+        out.flags = has.into_iter().map(|(bit, it_has)| if it_has { bit } else { 0 }).sum();
         match rules.slippage {
             Slippage::None => {}
-            Slippage::Fixed { bps } => (out.slippage, out.slip_fixed) = (1, bps * 1e-4),
-            Slippage::VolumeImpact(m) => (out.slippage, out.impact_eta, out.impact_max) = (2, m.eta, m.max_impact),
+            Slippage::Fixed { bps } => {
+                out.flags |= RULES_SLIPS_FIXED;
+                out.slip_fixed = bps * 1e-4;
+            }
+            Slippage::VolumeImpact(m) => {
+                out.flags |= RULES_SLIPS_BY_IMPACT;
+                (out.impact_eta, out.impact_max) = (m.eta, m.max_impact);
+            }
         }
         if let Some(barrier) = rules.barrier {
             out.flags |= RULES_HAS_BARRIER;

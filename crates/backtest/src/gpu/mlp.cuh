@@ -31,7 +31,8 @@ GB_DEVICE void named_arrive(int barrier, int n_threads) {
 // y = activation(W·x + b), W [OUT, IN]. Each warp owns OUT/8 outputs, as two half-warps of RO = OUT/16 outputs each; the 16
 // lanes of a half-warp split the inputs: input k = (c·16 + lane)·4 + e is the lane's number i = 4c + e of RI = IN/16. A
 // value loaded thus serves RO products, and 16 partial sums meet by shuffles in a fixed butterfly.
-// Weights of the first HELD inputs live in registers, the rest in shared memory as [i, RO/4, thread] float4.
+// Weights of HELD of a lane's inputs live in registers, the rest in shared memory as [i, RO/4, thread] float4; the two kinds
+// alternate, so that shared memory delivers while registers multiply.
 template <int IN, int OUT, int HELD>
 struct Dense {
     static constexpr int RO = OUT / 16;
@@ -40,6 +41,9 @@ struct Dense {
     static constexpr int SHARED_FLOATS = (RI - HELD) * RO * COMPUTE_THREADS;
     static constexpr int PER_LANE = RO > 16 ? RO / 16 : 1;  // outputs a lane ends up with
     static constexpr int COPIES = RO > 16 ? 1 : 16 / RO;    // lanes that end up with the same output
+    // Of the first i inputs of a lane, how many are not held; input i is not where this grows.
+    GB_DEVICE static constexpr int shared_before(int i) { return i * (RI - HELD) / RI; }
+    GB_DEVICE static constexpr bool is_shared(int i) { return shared_before(i + 1) > shared_before(i); }
     static_assert(IN % 64 == 0 && OUT % 64 == 0 && (OUT & (OUT - 1)) == 0 && HELD <= RI, "padded widths");
 
     f32 held[HELD > 0 ? HELD * RO : 1];
@@ -55,13 +59,14 @@ struct Dense {
 #pragma unroll
             for (int q = 0; q < QUADS; ++q) {
                 float4 w = weights[(i * QUADS + q) * COMPUTE_THREADS + thread];
-                if (i < HELD) {
-                    held[i * RO + q * 4 + 0] = w.x;
-                    held[i * RO + q * 4 + 1] = w.y;
-                    held[i * RO + q * 4 + 2] = w.z;
-                    held[i * RO + q * 4 + 3] = w.w;
+                if (is_shared(i)) {
+                    ((float4*)shared)[(shared_before(i) * QUADS + q) * COMPUTE_THREADS + thread] = w;
                 } else {
-                    ((float4*)shared)[((i - HELD) * QUADS + q) * COMPUTE_THREADS + thread] = w;
+                    int at = (i - shared_before(i)) * RO + q * 4;
+                    held[at] = w.x;
+                    held[at + 1] = w.y;
+                    held[at + 2] = w.z;
+                    held[at + 3] = w.w;
                 }
             }
         }
@@ -97,15 +102,15 @@ struct Dense {
 #pragma unroll
                 for (int q = 0; q < QUADS; ++q) {
                     f32 weight[4];
-                    if (i < HELD) {
-#pragma unroll
-                        for (int k = 0; k < 4; ++k) weight[k] = held[i * RO + q * 4 + k];
-                    } else {
-                        float4 w = ((const float4*)shared)[((i - HELD) * QUADS + q) * COMPUTE_THREADS + thread];
+                    if (is_shared(i)) {
+                        float4 w = ((const float4*)shared)[(shared_before(i) * QUADS + q) * COMPUTE_THREADS + thread];
                         weight[0] = w.x;
                         weight[1] = w.y;
                         weight[2] = w.z;
                         weight[3] = w.w;
+                    } else {
+#pragma unroll
+                        for (int k = 0; k < 4; ++k) weight[k] = held[(i - shared_before(i)) * RO + q * 4 + k];
                     }
 #pragma unroll
                     for (int b = 0; b < BATCH; ++b) {

@@ -4,7 +4,7 @@
 use gigabar_gpu::{Arch, KernelSource};
 
 use super::error::EvaluateError;
-use super::layout::{EnvAccount, EnvBar, EnvRules};
+use super::layout::{EnvAccount, EnvRules};
 use crate::cpu::observation::N_PORTFOLIO;
 
 /// Threads that compute a layer; `COMPUTE_THREADS` of `mlp.cuh`.
@@ -237,10 +237,10 @@ impl MlpPlan {
 
     /// `sizeof(BlockShared)` of `rollout.cu`.
     fn block_shared_bytes(&self) -> usize {
-        let (lives, bars) = if self.slots == 1 { (2 * self.shape.n_action, ACCOUNT_WARPS) } else { (1, 1) };
+        let lives = if self.slots == 1 { 2 * self.shape.n_action } else { 1 };
         let batch = batch(self.slots);
         let observed = lives * N_PORTFOLIO * 4;
-        let account = lives * size_of::<EnvAccount>() + bars * 2 * size_of::<EnvBar>() + size_of::<EnvRules>();
+        let account = lives * size_of::<EnvAccount>() + size_of::<EnvRules>() + 2 * 8;
         let slot = observed + self.last_width() * 4 + account + 8 * self.shape.n_action + 2 * 4;
         let slot = slot.next_multiple_of(16);
         let hidden = 2 * batch * self.widest() * 4;

@@ -5,8 +5,9 @@
 // Shapes: bars [n_rows], windows [n_window], rules [n_rules], pairs and accounts [n_pair]; block b has the pairs
 // first[b] to first[b + 1]; path columns are [Σ n_bars] with a pair's first element at `path`.
 
-// Three warpgroups: two compute, the warps of the third keep the accounts.
-#define BLOCK_THREADS (COMPUTE_THREADS + 32 * ACCOUNT_WARPS)
+// Three warpgroups: the warps of the first keep the accounts (and go first where both want to issue), two compute.
+#define ACCOUNT_THREADS (32 * ACCOUNT_WARPS)
+#define BLOCK_THREADS (COMPUTE_THREADS + ACCOUNT_THREADS)
 #define H1_PER_THREAD ((H1 + COMPUTE_THREADS - 1) / COMPUTE_THREADS)
 
 struct BlockShared {
@@ -156,14 +157,14 @@ GB_DEVICE void copy_words(void* to, const void* from, u32 bytes, int thread, int
     for (u32 i = (u32)thread; i < bytes / 4; i += (u32)n_threads) ((u32*)to)[i] = ((const u32*)from)[i];
 }
 
-// Block: 8 compute warps, then 4 account warps. projected [n_pair, chunk, H1]; packed [n_policy, WEIGHT_FLOATS]; levels
+// Block: 4 account warps, then 8 compute warps. `one` is rules[0]. projected [n_pair, chunk, H1]; packed [n_policy, WEIGHT_FLOATS]; levels
 // [n_policy, N_ACTION]; dynamic shared memory: BlockShared, then the weights that registers do not hold.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     rollout_greedy(const EnvBar* __restrict__ bars, const EnvWindow* __restrict__ windows,
                    const EnvRules* __restrict__ rules, const RolloutPair* __restrict__ pairs,
                    const u32* __restrict__ first, const f32* __restrict__ projected, const f32* __restrict__ packed,
                    const f64* __restrict__ levels, EnvAccount* accounts, f64* equity, f64* returns, u8* actions,
-                   u32 chunk, u32 t0, u32 n_steps) {
+                   u32 chunk, u32 t0, u32 n_steps, const __grid_constant__ EnvRules one) {
     extern __shared__ float4 dynamic_shared[];
     BlockShared& shared = *(BlockShared*)dynamic_shared;
     f32* weights_shared = (f32*)((char*)dynamic_shared + BLOCK_SHARED_BYTES);
@@ -197,22 +198,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
         shared.steps[thread] = longest;
     }
     __syncthreads();
-    if (thread < COMPUTE_THREADS) {
+    if (thread >= ACCOUNT_THREADS) {
         take_registers<COMPUTE_REGISTERS>();
         compute_group(shared, weights_shared, weights, projected + (i64)first_pair * chunk * H1, n_own, n_loop, chunk,
-                      thread);
+                      thread - ACCOUNT_THREADS);
         return;
     }
     give_registers<ACCOUNT_REGISTERS>();
-    int warp = (thread - COMPUTE_THREADS) / 32;
+    int warp = thread / 32;
     int lane = thread % 32;
     EnvAccount* saved = accounts + first_pair;
 #if LIVES
     PairView pair = view_of(bars, windows[own[0].window], own[0]);
-    account_warps(shared.slot[0], shared.head, pair, saved, equity, returns, actions, t0, warp, lane);
+    account_warps(shared.slot[0], one, shared.head, pair, saved, equity, returns, actions, t0, warp, lane);
 #else
     if (shared.steps[warp] == 0) return;
-    account_warp(shared.slot, warp, shared.head, bars, windows, own, saved, equity, returns, actions, t0,
+    account_warp(shared.slot, warp, one, shared.head, bars, windows, own, saved, equity, returns, actions, t0,
                  shared.steps[warp], lane);
 #endif
 }

@@ -21,13 +21,15 @@ const PROJECT_TILE: (usize, usize) = (128, 64);
 /// Blocks of a grid's third dimension.
 const MAX_GRID_Z: usize = 65_535;
 
-/// Source of `rollout_greedy`; `flags` are those of all rules together, `actions` writes every action.
-pub fn greedy_source(plan: &MlpPlan, flags: u32, actions: bool) -> KernelSource {
+/// Source of `rollout_greedy`; `flags` are those of all rules together, `one_rules` says that all windows share one set of
+/// them, `actions` writes every action.
+pub fn greedy_source(plan: &MlpPlan, flags: u32, one_rules: bool, actions: bool) -> KernelSource {
     let source = KernelSource::new("rollout.cu").texts(&[PRELUDE, ENV, WINDOW, MLP, ACCOUNT, ROLLOUT]).exact();
     let source = if plan.moves_registers { source.arch_specific() } else { source };
     plan.define(layout::define(source))
         .define("WRITE_ACTIONS", u32::from(actions))
         .define("ENV_FLAGS", format!("{flags}u"))
+        .define("ONE_RULES", u32::from(one_rules))
 }
 
 /// Source of `project_features`.
@@ -51,8 +53,10 @@ pub(crate) struct MarketBuffers {
     pub(crate) bars: Buffer<EnvBar>,
     /// `[n_window]`
     pub(crate) windows: Buffer<EnvWindow>,
-    /// `[n_rules]`
+    /// The sets that differ. `[n_rules]`
     pub(crate) rules: Buffer<EnvRules>,
+    /// The first of them.
+    pub(crate) first_rules: EnvRules,
     /// `[n_rows, n_feature]`
     pub(crate) features: Buffer<f32>,
     /// `[n_window]`
@@ -162,7 +166,8 @@ pub(crate) fn launch_greedy(
         .buffer(&path.actions)
         .value(policies.chunk)
         .value(steps.start)
-        .value(steps.end - steps.start);
+        .value(steps.end - steps.start)
+        .value(market.first_rules);
     let shape = LaunchShape::line(path.first.len() - 1, plan.threads()).shared(plan.shared_bytes);
     // SAFETY: the arguments are rollout_greedy's; `first` cuts the pairs into blocks of at most `slots`; the plan's shared size is the kernel's own
     // (BLOCK_SHARED_BYTES is asserted at its compilation).

@@ -121,11 +121,11 @@ fn greedy(shape: &MlpShape, slots: usize, n_policy: u64, chunk: u32, world: &Wor
          (RolloutPair*)p[2], (f32*)p[3], (f32*)p[4], (f32*)p[5], n[0], n[1], n[2], 0); }",
     );
     let rollout = HostKernel::build(
-        &greedy_source(&plan, arrays.rules[0].flags, true),
+        &greedy_source(&plan, arrays.rules[0].flags, n_policy == 1, true),
         PARAMETERS,
         "n[4], 1, 1, BLOCK_THREADS, [=] { rollout_greedy((EnvBar*)p[0], (EnvWindow*)p[1], (EnvRules*)p[2], \
          (RolloutPair*)p[3], (u32*)p[4], (f32*)p[5], (f32*)p[6], (f64*)p[7], (EnvAccount*)p[8], (f64*)p[9], (f64*)p[10], \
-         (u8*)p[11], n[0], n[1], n[2]); }",
+         (u8*)p[11], n[0], n[1], n[2], ((EnvRules*)p[2])[0]); }",
     );
     let n_steps = arrays.windows.iter().map(|window| window.n_bars - 1).max().unwrap();
     for t0 in (0..n_steps).step_by(chunk as usize) {

@@ -11,6 +11,7 @@
 #define __global__
 #define __shared__ static
 #define __restrict__
+#define __grid_constant__
 #define __launch_bounds__(...)
 
 struct HostDim {

@@ -37,7 +37,9 @@ impl Greedy {
         windows: &[EnvWindow],
         n_policy: usize,
         with_actions: bool,
-        (flags, projected_bytes): (u32, usize),
+        flags: u32,
+        one_rules: bool,
+        projected_bytes: usize,
     ) -> Result<Self, EvaluateError> {
         let Arranged { pairs, first, pair_of, n_path } = arrange(windows, n_policy, plan.slots, device.facts().n_sm);
         let n_steps = windows.iter().map(|window| window.n_bars as usize - 1).max().unwrap_or(0);
@@ -59,7 +61,7 @@ impl Greedy {
             summaries: device.zeros("summaries", pairs.len())?,
             host: device.pinned("summaries", pairs.len())?,
             project: device.kernel(&project_source(&plan), "project_features")?,
-            rollout: device.kernel(&greedy_source(&plan, flags, with_actions), "rollout_greedy")?,
+            rollout: device.kernel(&greedy_source(&plan, flags, one_rules, with_actions), "rollout_greedy")?,
             summarise: device.kernel(&metrics_source(), "metrics_summarise")?,
             plan,
             n_policy,
