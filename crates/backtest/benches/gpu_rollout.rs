@@ -126,5 +126,10 @@ fn main() {
     time("264 pairs", &mut world.evaluator(&device, 24, 20_000), &policies(11), 20_000, RUNS);
     time("528 pairs", &mut world.evaluator(&device, 48, 20_000), &policies(11), 20_000, RUNS);
     time("1 pair", &mut world.evaluator(&device, 1, 100_000), &policies(1), 100_000, RUNS);
-    time("4096 windows", &mut world.evaluator(&device, 4_096, 2_000), &policies(1), 2_000, RUNS);
+    let mut many = world.evaluator(&device, 4_096, 2_000);
+    time("4096 windows", &mut many, &policies(1), 2_000, RUNS);
+    for slots in [1, 4, 8] {
+        many.force_slots(slots);
+        time(&format!("4096 windows, {slots} to a block"), &mut many, &policies(1), 2_000, RUNS);
+    }
 }

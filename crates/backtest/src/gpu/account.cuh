@@ -53,8 +53,19 @@ struct PairView {
     GB_DEVICE EnvBar bar(u32 t) const { return bars[t < last_bar ? t : last_bar]; }
 };
 
-GB_DEVICE PairView view_of(const EnvBar* bars, const EnvWindow& window, const RolloutPair& pair) {
-    return PairView{bars + window.row, window.n_bars - 1, window.first_bar, pair.path};
+// `zero` is 0 in every lane, but not as far as the compiler knows: what is the same in all lanes it keeps in uniform
+// registers, and waits for memory to fill those.
+GB_DEVICE PairView view_of(const EnvBar* bars, const EnvWindow& window, const RolloutPair& pair, int zero) {
+    return PairView{bars + window.row + zero, window.n_bars - 1, window.first_bar, pair.path};
+}
+
+GB_DEVICE int zero_of(int lane) {
+#if defined(__CUDACC__)
+    asm volatile("and.b32 %0, %0, 0;" : "+r"(lane));
+    return lane;
+#else
+    return lane & 0;
+#endif
 }
 
 GB_DEVICE void account_begin(EnvAccount& account, const EnvRules& rules, const EnvAccount& saved, f64* equity, i64 path,
@@ -79,6 +90,7 @@ GB_DEVICE void account_warps(SlotShared& slot, const EnvRules& one, const f32* h
     if (warp == 0) {
         if (lane == 0) {
             account_begin(slot.life[0], RULES_OF(slot), *saved, equity, pair.path, t0);
+            for (int k = 1; k < N_LIFE; ++k) slot.life[k] = slot.life[0];
             slot.action = 0;
         }
         __syncwarp();
@@ -97,19 +109,21 @@ GB_DEVICE void account_warps(SlotShared& slot, const EnvRules& one, const f32* h
         int turn = warp + ACCOUNT_WARPS * lane;
         if (turn < N_ACTION) {
             int life = action + turn < N_ACTION ? action + turn : action + turn - N_ACTION;
-            EnvAccount account = slot.life[before + action];
             f64 level = slot.level[life];
+            EnvAccount account;
+            env_copy(account, slot.life[before + action]);
             env_step(RULES_OF(slot), account, now, next, pair.first_bar + t, level, t + 1 == pair.last_bar, sink);
-            slot.life[after + life] = account;
+            env_copy(slot.life[after + life], account);
+            slot.life[after + life].last_return = account.last_return;
         }
         __syncwarp();
-        for (int part = lane; part < LIVES_PER_WARP * N_PORTFOLIO; part += 32) {
-            int turn = warp + ACCOUNT_WARPS * (part / N_PORTFOLIO);
+#pragma unroll
+        for (int part = 0; part < LIVES_PER_WARP * N_PORTFOLIO; part += 32) {
+            int turn = warp + ACCOUNT_WARPS * ((part + lane) / N_PORTFOLIO);
             int life = action + turn < N_ACTION ? action + turn : action + turn - N_ACTION;
-            int i = part % N_PORTFOLIO;
-            if (turn < N_ACTION) {
-                slot.observed[after + life][i] = env_observed(slot.life[after + life], next.close, next.sigma, i);
-            }
+            int row = after + (turn < N_ACTION ? life : action);
+            f32 observed = env_observed(slot.life[row], next.close, next.sigma, lane % N_PORTFOLIO);
+            if (turn < N_ACTION) slot.observed[row][lane % N_PORTFOLIO] = observed;
         }
         now = next;
         next = ahead;
@@ -142,7 +156,8 @@ GB_DEVICE void account_warp(SlotShared* slots, int group, const EnvRules& one, c
     int keeper = (lane < BATCH ? lane : 0) * GROUPS + group;
     SlotShared& own = slots[keeper];
     bool keeps = lane < BATCH && own.steps > 0;
-    PairView pair = view_of(bars, windows[pairs[keeps ? keeper : 0].window], pairs[keeps ? keeper : 0]);
+    const RolloutPair& kept = pairs[keeps ? keeper : 0];
+    PairView pair = view_of(bars, windows[kept.window], kept, zero_of(lane));
     EnvBar now = pair.bar(t0);
     EnvBar next = pair.bar(t0 + 1);
     if (keeps) {
@@ -157,7 +172,7 @@ GB_DEVICE void account_warp(SlotShared* slots, int group, const EnvRules& one, c
         __syncwarp();
         for (int b = lane / N_PORTFOLIO; b < BATCH; b += 32 / N_PORTFOLIO) {
             SlotShared& slot = slots[b * GROUPS + group];
-            if (step <= slot.steps) slot.observed[0][part] = env_observed(slot.life[0], slot.close, slot.sigma, part);
+            if (step <= slot.steps && slot.steps > 0) slot.observed[0][part] = env_observed(slot.life[0], slot.close, slot.sigma, part);
         }
         if (step == steps) break;
         named_arrive(BARRIER_OBSERVED(group), MEET);
@@ -174,10 +189,12 @@ GB_DEVICE void account_warp(SlotShared* slots, int group, const EnvRules& one, c
             action = lane == b ? best : action;
         }
         if (keeps && step < own.steps) {
-            EnvAccount account = own.life[0];
             f64 level = own.level[action];
+            EnvAccount account;
+            env_copy(account, own.life[0]);
             env_step(RULES_OF(own), account, now, next, pair.first_bar + t, level, t + 1 == pair.last_bar, sink);
-            own.life[0] = account;
+            env_copy(own.life[0], account);
+            own.life[0].last_return = account.last_return;
             own.close = next.close;
             own.sigma = next.sigma;
             returns[pair.path + t] = account.last_return;

@@ -48,38 +48,38 @@ struct EnvRules {
 };
 static_assert(sizeof(EnvRules) == 160, "EnvRules");
 
-// cpu::account::Account with its OpenTrade, Tally and Counts.
+// cpu::account::Account with its OpenTrade, Tally and Counts. What every bar needs comes first; env_copy.
 struct alignas(16) EnvAccount {
     f64 cash;
     f64 units;
     f64 level;
     f64 equity;
-    f64 initial;
     f64 peak;
-    f64 last_return;
-    f64 entry_price;   // of the trade in progress: average cost
-    f64 entry_equity;  // equity just before its entry
-    f64 flow;          // its net cash so far
-    f64 max_units;
-    f64 stop;  // where ACCOUNT_HAS_STOP
-    f64 take;  // where ACCOUNT_HAS_TAKE
-    f64 won;   // sum of the wins' returns
-    f64 lost;  // sum of the losses' |returns|
+    f64 entry_price;  // of the trade in progress: average cost
     f64 traded_value;
     f64 costs;
-    f64 carry;
-    u32 entry_bar;
-    u32 bars;      // lived through by the trade in progress
-    u32 max_hold;  // 0: no vertical barrier
+    u32 bars;  // lived through by the trade in progress
     u32 trades;
-    u32 wins;
-    u32 losses;
     u32 bars_in_market;
     u32 fills;
     u32 rejected_orders;
     u32 capped_orders;
     u32 nan_levels;
     u32 flags;  // ACCOUNT_*
+    f64 last_return;
+    f64 initial;
+    f64 carry;
+    f64 stop;  // where ACCOUNT_HAS_STOP
+    f64 take;  // where ACCOUNT_HAS_TAKE
+    f64 entry_equity;  // equity just before the entry of the trade in progress
+    f64 flow;          // its net cash so far
+    f64 won;           // sum of the wins' returns
+    f64 lost;          // sum of the losses' |returns|
+    u32 wins;
+    u32 losses;
+    u32 max_hold;  // 0: no vertical barrier
+    u32 entry_bar;
+    f64 max_units;
 };
 static_assert(sizeof(EnvAccount) == 192, "EnvAccount");
 
@@ -133,6 +133,40 @@ GB_DEVICE bool env_trades_in(const EnvRules& rules, f64 volume) {
 }
 
 GB_DEVICE bool env_ruined(const EnvAccount& a) { return (a.flags & ACCOUNT_RUINED) != 0; }
+
+// Copies what a bar may need under ENV_FLAGS, where closed trades go nowhere.
+GB_DEVICE void env_copy(EnvAccount& to, const EnvAccount& from) {
+    to.cash = from.cash;
+    to.units = from.units;
+    to.level = from.level;
+    to.equity = from.equity;
+    to.peak = from.peak;
+    to.entry_price = from.entry_price;
+    to.traded_value = from.traded_value;
+    to.costs = from.costs;
+    to.bars = from.bars;
+    to.trades = from.trades;
+    to.bars_in_market = from.bars_in_market;
+    to.fills = from.fills;
+    to.rejected_orders = from.rejected_orders;
+    to.capped_orders = from.capped_orders;
+    to.nan_levels = from.nan_levels;
+    to.flags = from.flags;
+    if (ENV_FLAGS & RULES_HAS_CARRY) to.carry = from.carry;
+    if (ENV_FLAGS & RULES_HAS_BARRIER) {
+        to.stop = from.stop;
+        to.take = from.take;
+        to.max_hold = from.max_hold;
+    }
+    if (ENV_FLAGS & RULES_HAS_KELLY) {
+        to.entry_equity = from.entry_equity;
+        to.flow = from.flow;
+        to.won = from.won;
+        to.lost = from.lost;
+        to.wins = from.wins;
+        to.losses = from.losses;
+    }
+}
 
 GB_DEVICE void env_new(EnvAccount& a, const EnvRules& rules) {
     a = EnvAccount{};
@@ -452,7 +486,7 @@ GB_DEVICE void env_observation(const EnvAccount& a, const EnvBar& now, f32* out)
     out[7] = (f32)(a.cash * per_equity);
 }
 
-// a/b within 2 ulp and without a branch, for normal b.
+// a/b within 2 ulp and ln x within 2e-7, without a branch; for normal b and x.
 GB_DEVICE f32 env_quotient(f32 a, f32 b) {
 #if defined(__CUDACC__)
     return __fdividef(a, b);
@@ -461,40 +495,41 @@ GB_DEVICE f32 env_quotient(f32 a, f32 b) {
 #endif
 }
 
-// Component i of the same observation, within 8 ulp of f32: differences in f64, where cancellation would show, the quotient
-// and the logarithms in f32. Eight lanes make one observation, each by the same instructions: six f64 quotients and two f64
-// logarithms of one thread would cost a step more than its network.
+GB_DEVICE f32 env_log(f32 x) {
+#if defined(__CUDACC__)
+    return __logf(x);
+#else
+    return logf(x);
+#endif
+}
+
+// Component i of the same observation, within 5e-7 of the larger of it and 1: differences in f64, where cancellation would
+// show, quotients and logarithms in f32. Eight lanes make one observation, each by the same instructions: six f64 quotients
+// and two f64 logarithms of one thread would cost a step more than its network.
 GB_DEVICE f32 env_observed(const EnvAccount& a, f64 close, f64 sigma, int i) {
     bool open = a.units != 0.0;
     bool alive = a.equity > 0.0;
-    f32 equity = (f32)a.equity;
-    f32 held = (f32)(a.units * close);
     f32 gain = (f32)(a.units > 0.0 ? close - a.entry_price : a.entry_price - close);
     f32 above = (f32)a.level;
     f32 below = 1.0f;
-    above = i == 0 ? (alive ? held : 0.0f) : above;
+    above = i == 0 ? (alive ? (f32)(a.units * close) : 0.0f) : above;
     above = i == 2 ? (open ? gain : 0.0f) : above;
     above = i == 3 ? (f32)(a.peak - a.equity) : above;
     above = i == 4 ? (sigma > 0.0 ? (f32)a.last_return : 0.0f) : above;
-    above = i == 5 ? (open ? (f32)a.bars : 0.0f) : above;
-    above = i == 6 ? (f32)(a.equity - a.initial) : above;
+    above = i == 5 ? (open ? (f32)a.bars + 1.0f : 1.0f) : above;
+    above = i == 6 ? (f32)a.equity : above;
     above = i == 7 ? (alive ? (f32)a.cash : 0.0f) : above;
-    below = (i == 0 || i == 7) && alive ? equity : below;
+    below = (i == 0 || i == 7) && alive ? (f32)a.equity : below;
     below = i == 2 && open ? (f32)a.entry_price : below;
     below = i == 3 ? (f32)a.peak : below;
     below = i == 4 && sigma > 0.0 ? (f32)sigma : below;
     below = i == 6 ? (f32)a.initial : below;
     f32 quotient = env_quotient(above, below);
+    f32 floored = quotient > (f32)GROWTH_FLOOR ? quotient : (f32)GROWTH_FLOOR;
+    f32 logarithm = env_log(floored) * (i == 5 ? 0.2f : 1.0f);
     f32 shock = quotient < -10.0f ? -10.0f : (quotient > 10.0f ? 10.0f : quotient);
-    f32 logarithm = log1pf(i == 5 || i == 6 ? quotient : 0.0f);
-    if (i == 6 && !(quotient > -0.5f && quotient < 1.0f)) {
-        // Far from 1 the quotient itself has the digits that 1 + growth has lost.
-        f32 ratio = env_quotient(equity, (f32)a.initial);
-        logarithm = logf(ratio > (f32)GROWTH_FLOOR ? ratio : (f32)GROWTH_FLOOR);
-    }
     f32 out = i == 4 ? shock : quotient;
-    out = i == 5 ? logarithm * 0.2f : out;
-    return i == 6 ? logarithm : out;
+    return i == 5 || i == 6 ? logarithm : out;
 }
 
 GB_DEVICE void env_observation_fast(const EnvAccount& a, const EnvBar& now, f32* out) {

@@ -51,6 +51,8 @@ pub struct GpuBacktestEvaluator {
     /// Of all rules together.
     flags: u32,
     projected_bytes: usize,
+    /// Pairs a block takes, where somebody has said so.
+    slots: Option<usize>,
     greedy: Option<Greedy>,
 }
 
@@ -100,6 +102,7 @@ impl GpuBacktestEvaluator {
             n_feature,
             flags,
             projected_bytes: PROJECTED_BYTES,
+            slots: None,
             greedy: None,
         })
     }
@@ -192,9 +195,22 @@ impl GpuBacktestEvaluator {
             return Err(mismatch("features of the network", self.n_feature, shape.n_feature));
         }
         let facts = self.device.facts();
+        let plan = |slots| MlpPlan::new(shape, slots, facts.arch, facts.shared_bytes_per_block, &facts.name);
+        if let Some(slots) = self.slots {
+            return plan(slots);
+        }
+        // The fewest slots that take all pairs in one go, if they fit; a block of many shares more work.
         let n_pair = policies.len() * self.windows.len();
-        let slots = SLOTS.into_iter().find(|&slots| n_pair <= slots * facts.n_sm).unwrap_or(SLOTS[SLOTS.len() - 1]);
-        MlpPlan::new(shape, slots, facts.arch, facts.shared_bytes_per_block, &facts.name)
+        let wanted = SLOTS.into_iter().find(|&slots| n_pair <= slots * facts.n_sm).unwrap_or(SLOTS[SLOTS.len() - 1]);
+        let smaller = SLOTS.into_iter().rev().filter(|&slots| slots <= wanted);
+        smaller.map(plan).find(Result::is_ok).unwrap_or_else(|| plan(1))
+    }
+
+    /// Runs at most `slots` pairs (1, 4, 8 or 16) in a block from now on, whatever suits the device best: for measurements.
+    /// The bits stay the same.
+    pub fn force_slots(&mut self, slots: usize) {
+        self.slots = Some(slots);
+        self.greedy = None;
     }
 
     /// The path of policy `k` over window `w` of the last evaluation, read back whole.

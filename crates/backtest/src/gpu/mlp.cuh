@@ -217,10 +217,9 @@ GB_DEVICE int mlp_argmax(const f32* q) {
     f32 top = q[0];
 #pragma unroll
     for (int a = 1; a < N_ACTION; ++a) {
-        if (q[a] > top || (top != top && q[a] == q[a])) {
-            best = a;
-            top = q[a];
-        }
+        bool better = (q[a] > top) | ((top != top) & (q[a] == q[a]));
+        best = better ? a : best;
+        top = better ? q[a] : top;
     }
     return best;
 }

@@ -13,16 +13,17 @@ pub(crate) const COMPUTE_THREADS: usize = 256;
 const ACCOUNT_WARPS: usize = 4;
 /// Threads of a block: two compute warpgroups and one of account warps.
 const BLOCK_THREADS: usize = COMPUTE_THREADS + 32 * ACCOUNT_WARPS;
-/// Pairs of a block: one, or groups of 1 or 2 for each account warp.
-pub(crate) const SLOTS: [usize; 3] = [1, ACCOUNT_WARPS, 2 * ACCOUNT_WARPS];
+/// Pairs of a block: one, or a group of 1, 2 or 4 for each account warp.
+pub(crate) const SLOTS: [usize; 4] = [1, ACCOUNT_WARPS, 2 * ACCOUNT_WARPS, 4 * ACCOUNT_WARPS];
 /// Registers of a thread in a block of three warpgroups before `setmaxnreg` moves any.
 const LAUNCH_REGISTERS: usize = 168;
 /// How a block of [`SLOTS`]`[i]` pairs uses its registers: what the compiler fits without spilling (`tests/it/nvrtc.rs`
 /// holds it to that).
-const REGISTERS: [Registers; 3] = [
+const REGISTERS: [Registers; 4] = [
     Registers { compute: 200, account: 104, held_moved: 144, held: 112 },
     Registers { compute: 192, account: 120, held_moved: 144, held: 112 },
     Registers { compute: 192, account: 120, held_moved: 112, held: 96 },
+    Registers { compute: 192, account: 120, held_moved: 80, held: 64 },
 ];
 
 /// Registers of a compute and of an account thread where `setmaxnreg` moves them between warpgroups, and weights a compute
@@ -130,7 +131,7 @@ impl MlpPolicy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MlpPlan {
     shape: MlpShape,
-    /// Pairs a block runs side by side: 1 for the least time of a step, 4 or 8 where there is more work than blocks.
+    /// Pairs a block runs side by side: 1 for the least time of a step, more where there is more work than blocks.
     pub slots: usize,
     /// Padded width of each hidden layer.
     pub widths: Vec<usize>,
@@ -243,7 +244,7 @@ impl MlpPlan {
         let account = lives * size_of::<EnvAccount>() + size_of::<EnvRules>() + 2 * 8;
         let slot = observed + self.last_width() * 4 + account + 8 * self.shape.n_action + 2 * 4;
         let slot = slot.next_multiple_of(16);
-        let hidden = 2 * batch * self.widest() * 4;
+        let hidden = self.widths.len().saturating_sub(1).max(1) * batch * self.widest() * 4;
         let head = self.n_head() * (self.last_width() + 1) * 4;
         (self.slots * slot + hidden + head + self.slots / batch * 4).next_multiple_of(16)
     }

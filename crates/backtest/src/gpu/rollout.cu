@@ -12,7 +12,7 @@
 
 struct BlockShared {
     SlotShared slot[SLOTS];
-    alignas(16) f32 hidden[2][BATCH][WIDEST];
+    alignas(16) f32 hidden[N_HIDDEN > 2 ? 2 : 1][BATCH][WIDEST];
     alignas(16) f32 head[N_HEAD * LAST + N_HEAD];
     u32 steps[GROUPS];  // decisions of the longest pair of each group
 };
@@ -27,6 +27,15 @@ typedef Dense<H1, H2, HELD2> Layer2;
 #if N_HIDDEN > 2
 typedef Dense<H2, H3, HELD3> Layer3;
 #endif
+
+// Items between calling a row of projected features into the cache and its use.
+#define CALL_AHEAD 4
+
+GB_DEVICE void prefetch_line(const f32* at) {
+#if defined(__CUDACC__)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+#endif
+}
 
 // Layer 1 of one slot: projected features (made beforehand for all bars) + portfolio part.
 GB_DEVICE void first_layer(const SlotShared& slot, const f32 (&portfolio_weight)[H1_PER_THREAD][N_PORTFOLIO],
@@ -78,12 +87,15 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
 #endif
     // Projected features of one item, the batch of group item % GROUPS at step item / GROUPS. Empty slots read the first
     // pair's, for nobody.
-    auto project = [&](f32(&out)[BATCH][H1_PER_THREAD], u32 item) {
+    auto row_of = [&](u32 item, int b) {
         u32 step = item / GROUPS < n_loop ? item / GROUPS : 0;
+        u32 s = (u32)b * GROUPS + item % GROUPS;
+        return projected + ((i64)(s < n_own ? s : 0) * chunk + step) * H1;
+    };
+    auto project = [&](f32(&out)[BATCH][H1_PER_THREAD], u32 item) {
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            u32 s = (u32)b * GROUPS + item % GROUPS;
-            const f32* row = projected + ((i64)(s < n_own ? s : 0) * chunk + step) * H1;
+            const f32* row = row_of(item, b);
 #pragma unroll
             for (int m = 0; m < H1_PER_THREAD; ++m) {
                 int j = m * COMPUTE_THREADS + thread;
@@ -91,10 +103,15 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
             }
         }
     };
-    // Two items ahead: memory takes longer than one.
-    f32 ahead[2][BATCH][H1_PER_THREAD];
-    project(ahead[0], 0);
-    project(ahead[1], 1);
+    // Memory takes longer than an item: rows are called into the cache some items before they are loaded, one ahead.
+    auto call = [&](u32 item) {
+        for (int i = thread; i < BATCH * (H1 / 32); i += COMPUTE_THREADS) {
+            prefetch_line(row_of(item, i / (H1 / 32)) + i % (H1 / 32) * 32);
+        }
+    };
+    f32 ahead[BATCH][H1_PER_THREAD];
+    project(ahead, 0);
+    for (u32 item = 1; item < CALL_AHEAD; ++item) call(item);
 #pragma unroll 1
     for (u32 item = 0; item < n_loop * GROUPS; ++item) {
         u32 step = item / GROUPS;
@@ -104,11 +121,11 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
         for (int b = 0; b < BATCH; ++b) {
 #pragma unroll
             for (int m = 0; m < H1_PER_THREAD; ++m) {
-                own[b][m] = ahead[0][b][m];
-                ahead[0][b][m] = ahead[1][b][m];
+                own[b][m] = ahead[b][m];
             }
         }
-        project(ahead[1], item + 2);
+        project(ahead, item + 1);
+        call(item + CALL_AHEAD);
         if (step >= shared.steps[group]) continue;
         named_sync(BARRIER_OBSERVED(group), MEET);
         f32* last = shared.slot[group].last;
@@ -209,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     int lane = thread % 32;
     EnvAccount* saved = accounts + first_pair;
 #if LIVES
-    PairView pair = view_of(bars, windows[own[0].window], own[0]);
+    PairView pair = view_of(bars, windows[own[0].window], own[0], zero_of(lane));
     account_warps(shared.slot[0], one, shared.head, pair, saved, equity, returns, actions, t0, warp, lane);
 #else
     if (shared.steps[warp] == 0) return;

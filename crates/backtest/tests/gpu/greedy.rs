@@ -163,6 +163,11 @@ fn runs_and_launch_lengths_give_the_same_bits() {
     let path = evaluator.path(1, 0).unwrap();
     assert_eq!(evaluator.evaluate_with_actions(&policies, 0.0).unwrap(), first, "two runs differ");
     assert_eq!(evaluator.path(1, 0).unwrap(), path, "two runs differ");
+    for slots in [1, 4, 8, 16] {
+        evaluator.force_slots(slots);
+        assert_eq!(evaluator.evaluate_with_actions(&policies, 0.0).unwrap(), first, "blocks of {slots} differ");
+        assert_eq!(evaluator.path(1, 0).unwrap(), path, "blocks of {slots} differ");
+    }
     // 6 pairs · 256 · 4 B a step: 700 steps a launch.
     evaluator.limit_projection(6 * 256 * 4 * 700);
     assert_eq!(evaluator.evaluate_with_actions(&policies, 0.0).unwrap(), first, "shorter launches differ");

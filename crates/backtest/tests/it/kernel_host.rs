@@ -208,5 +208,5 @@ fn other_depths_and_widths_do_too() {
     greedy(&shape(&[100], 3, MlpActivation::Tanh, true), 1, 1, 50, &world);
     greedy(&shape(&[512], 5, MlpActivation::Silu, false), 4, 1, 1_000, &world);
     greedy(&shape(&[128, 60, 64], 9, MlpActivation::Silu, false), 8, 1, 40, &world);
-    greedy(&shape(&[64, 500], 2, MlpActivation::Tanh, false), 8, 2, 33, &world);
+    greedy(&shape(&[64, 500], 2, MlpActivation::Tanh, false), 16, 2, 33, &world);
 }
