@@ -3,12 +3,17 @@
 use gigabar_gpu::GpuError;
 use thiserror::Error;
 
+use crate::sweep::SweepError;
+
 /// Anything that stops a GPU evaluation.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EvaluateError {
     /// The device, a kernel or a buffer.
     #[error(transparent)]
     Gpu(#[from] GpuError),
+    /// A grid that cannot be swept.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
     /// A network that no kernel is made for.
     #[error("network {shape}: {message}")]
     Shape {
@@ -48,7 +53,7 @@ impl EvaluateError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Gpu(error) => error.hint(),
-            Self::Shape { .. } | Self::Mismatch { .. } => None,
+            Self::Sweep(_) | Self::Shape { .. } | Self::Mismatch { .. } => None,
             Self::TooLarge { .. } => Some("use narrower layers, or --device cpu".to_owned()),
         }
     }

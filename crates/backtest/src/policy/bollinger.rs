@@ -48,6 +48,14 @@ impl Strategy for Bollinger {
             .or(Signal::below(self.long_only).when(wide && close > mean + reach));
         enter.or(Signal::LEAVE_LONG.when(close >= mean)).or(Signal::LEAVE_SHORT.when(close <= mean))
     }
+
+    fn thresholds(&self) -> [f64; 2] {
+        [self.width, 0.0]
+    }
+
+    fn long_only(&self) -> bool {
+        self.long_only
+    }
 }
 
 #[cfg(test)]

@@ -44,6 +44,10 @@ impl Strategy for Donchian {
         let leave = Signal::LEAVE_LONG.when(close < exit_bottom).or(Signal::LEAVE_SHORT.when(close > exit_top));
         enter.or(leave)
     }
+
+    fn long_only(&self) -> bool {
+        self.long_only
+    }
 }
 
 #[cfg(test)]

@@ -43,6 +43,10 @@ impl Strategy for EmaCross {
     fn signal(&self, _close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal {
         cross(inputs, self.long_only)
     }
+
+    fn long_only(&self) -> bool {
+        self.long_only
+    }
 }
 
 #[cfg(test)]

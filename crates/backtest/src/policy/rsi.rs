@@ -47,6 +47,14 @@ impl Strategy for RsiReversal {
     fn signal(&self, _close: f64, &[rsi, ..]: &[f64; MAX_INPUTS]) -> Signal {
         Signal::LONG.when(rsi < self.low).or(Signal::below(self.long_only).when(rsi > self.high))
     }
+
+    fn thresholds(&self) -> [f64; 2] {
+        [self.low, self.high]
+    }
+
+    fn long_only(&self) -> bool {
+        self.long_only
+    }
 }
 
 #[cfg(test)]

@@ -42,6 +42,10 @@ impl Strategy for SmaCross {
     fn signal(&self, _close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal {
         cross(inputs, self.long_only)
     }
+
+    fn long_only(&self) -> bool {
+        self.long_only
+    }
 }
 
 /// Long while the first input is above the second, `below` while less.

@@ -79,6 +79,14 @@ pub trait Strategy: Debug + Copy + Send + Sync + 'static {
     /// gives no signal.
     fn signal(&self, close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal;
 
+    /// The numbers [`Self::signal`] compares with, for a device.
+    fn thresholds(&self) -> [f64; 2] {
+        [0.0; 2]
+    }
+
+    /// Whether it holds nothing where it would be short.
+    fn long_only(&self) -> bool;
+
     /// As a policy.
     fn policy(self) -> StrategyPolicy<Self> {
         StrategyPolicy::new(self)

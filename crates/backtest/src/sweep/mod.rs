@@ -23,8 +23,9 @@ use crate::policy::indicator::{Prices, Stream};
 use crate::policy::strategy::{AnyStrategy, MAX_INPUTS, each};
 use crate::policy::{Grid, Strategy};
 
+pub(crate) use columns::Columns;
 pub use row::SweepRow;
-pub(crate) use {columns::Columns, statistics::Statistics};
+pub(crate) use statistics::{BLOCK, Statistics};
 
 /// Bars computed before every set moves on: an indicator column of a chunk stays in a second-level cache.
 const CHUNK_BARS: usize = 8192;

@@ -18,7 +18,7 @@ pub(crate) const BLOCK: u32 = 16;
 /// Statistics of the bars so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Statistics {
-    initial: f64,
+    pub(crate) initial: f64,
     pub(crate) equity: f64,
     pub(crate) peak: f64,
     /// Lowest equity since the peak.
@@ -30,10 +30,10 @@ pub(crate) struct Statistics {
     /// Largest |r|.
     pub(crate) largest: f64,
     /// Σ(r − mean), Σ(r − mean)² of the block in progress.
-    sums: [f64; 2],
+    pub(crate) sums: [f64; 2],
     /// Bars in finished blocks.
     pub(crate) n: u32,
-    in_block: u32,
+    pub(crate) in_block: u32,
 }
 
 impl Statistics {

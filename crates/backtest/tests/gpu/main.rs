@@ -3,7 +3,9 @@
 
 mod given;
 mod greedy;
+mod grids;
 #[path = "../it/random_case.rs"]
 #[allow(dead_code)]
 mod random_case;
 mod support;
+mod sweep;

@@ -4,6 +4,8 @@
 mod backtesting_py;
 mod engine_reference;
 mod env_lockstep;
+#[path = "../gpu/grids.rs"]
+mod grids;
 #[path = "../../../gpu/tests/it/host_kernel.rs"]
 mod host_kernel;
 mod identities;
@@ -12,6 +14,7 @@ mod metric_golden;
 mod metric_identities;
 mod metric_oracles;
 mod nvrtc;
+mod nvrtc_sweep;
 mod random_case;
 mod replay_host;
 mod signals;
@@ -19,3 +22,4 @@ mod signals;
 #[allow(dead_code)]
 mod support;
 mod sweep;
+mod sweep_host;

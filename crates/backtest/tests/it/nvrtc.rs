@@ -6,13 +6,13 @@ use gigabar_backtest::gpu::rollout::{greedy_source, metrics_source, project_sour
 use gigabar_backtest::gpu::{MlpActivation, MlpPlan, MlpShape};
 use gigabar_gpu::{Arch, KernelSource, compile, nvrtc_version};
 
-const ARCHS: [Arch; 4] = [Arch(75), Arch(80), Arch(90), Arch(120)];
+pub(crate) const ARCHS: [Arch; 4] = [Arch(75), Arch(80), Arch(90), Arch(120)];
 /// Shared memory of a block on sm_90.
 const HOPPER_SHARED: usize = 232_448;
 /// Enough for every shape here: compiling needs no device to run on.
 const ANY_SHARED: usize = 1 << 20;
 
-fn has_nvrtc() -> bool {
+pub(crate) fn has_nvrtc() -> bool {
     let version = nvrtc_version();
     if version.is_none() {
         println!("skipped: no libnvrtc; pip install nvidia-cuda-nvrtc and set NVRTC_LIB_DIR");
@@ -24,7 +24,7 @@ fn shape(hidden: &[usize], n_action: usize, activation: MlpActivation, dueling: 
     MlpShape { n_feature: 48, hidden: hidden.to_vec(), n_action, activation, dueling }
 }
 
-fn compiles(source: &KernelSource, arch: Arch) -> String {
+pub(crate) fn compiles(source: &KernelSource, arch: Arch) -> String {
     match compile(source, arch) {
         Ok(compiled) => compiled.log,
         Err(error) => panic!("{error}"),

@@ -9,16 +9,8 @@ use gigabar_market::sigma::sigma;
 use gigabar_market::synth::{RandomWalkConfig, random_walk};
 use proptest::prelude::*;
 
+use crate::grids::GRIDS;
 use crate::random_case::Case;
-
-/// One grid per strategy, each with disallowed combinations or a flag.
-pub(crate) const GRIDS: [&str; 5] = [
-    "sma-cross:fast=1..4,slow=2..12:3,long_only=true|false",
-    "ema-cross:fast=1..4,slow=2..12:3",
-    "rsi:period=2|5,low=20..40:10,high=30..70:20,long_only=true|false",
-    "donchian:period=2..8:3,exit=1..7:2,long_only=true|false",
-    "bollinger:period=2..10:4,width=0.5..2:0.5",
-];
 
 const RISK_FREE: f64 = 0.03;
 

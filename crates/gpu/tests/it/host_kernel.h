@@ -13,6 +13,7 @@
 #define __restrict__
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 struct HostDim {
     unsigned x, y, z;
@@ -41,6 +42,7 @@ static inline unsigned atomicAdd(unsigned* address, unsigned value) {
     *address += value;
     return before;
 }
+static inline int __ffs(int bits) { return __builtin_ffs(bits); }
 
 struct HostBarrier {
     int waiting = 0;
