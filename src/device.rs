@@ -87,9 +87,30 @@ impl Wanted {
 
 impl Compute {
     /// Says what computes, and why where that is worth a word.
-    pub(crate) fn say(&self, reason: Option<&str>, printer: Printer) {
+    fn say(&self, reason: Option<&str>, printer: Printer) {
         let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
         printer.say(format_args!("device: {self}{reason}"));
+    }
+
+    /// Runs `gpu` where this is a GPU, else `cpu`. A GPU that was our own idea and fails gives way to the CPU, with a warning.
+    pub(crate) fn run<T>(
+        &mut self,
+        printer: Printer,
+        gpu: impl FnOnce(&Device) -> anyhow::Result<T>,
+        cpu: impl FnOnce() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        if let Self::Cuda { device, named } = self {
+            match gpu(device) {
+                Err(error) if !*named => {
+                    let ordinal = device.facts().ordinal;
+                    printer.warn(format_args!("cuda:{ordinal} cannot do this, the CPU does: {error:#}"));
+                    *self = Self::Cpu;
+                    self.say(None, printer);
+                }
+                result => return result,
+            }
+        }
+        cpu()
     }
 
     /// What a run records.

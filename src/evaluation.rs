@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use gigabar_backtest::Path as AccountPath;
 use gigabar_backtest::cpu::engine::{Rules, replay};
 use gigabar_backtest::ensemble::EnsembleVote;
-use gigabar_backtest::gpu::{EvaluateError, GpuBacktestEvaluator, MlpPolicy, WindowInput};
+use gigabar_backtest::gpu::{GpuBacktestEvaluator, MlpPolicy, WindowInput};
 use gigabar_gpu::Device;
 use gigabar_learn::{EnsemblePolicy, NetPolicy, PolicyFile};
 use rayon::prelude::*;
@@ -51,20 +51,10 @@ pub(crate) fn trade(
     candidates: &[Candidate],
     dataset: &Dataset,
     windows: &[Range<usize>],
-    compute: &Compute,
+    compute: &mut Compute,
     printer: Printer,
 ) -> anyhow::Result<Vec<Vec<AccountPath>>> {
-    let Compute::Cuda { device, named } = compute else { return on_cpu(candidates, dataset, windows) };
-    match on_gpu(candidates, dataset, windows, device) {
-        // A network that no kernel is made for is no reason to fail where the GPU was our own idea.
-        Err(Refusal::Network(error)) if !named => {
-            Compute::Cpu.say(Some(&error.to_string()), printer);
-            on_cpu(candidates, dataset, windows)
-        }
-        Err(Refusal::Network(error)) => Err(error.into()),
-        Err(Refusal::Other(error)) => Err(error),
-        Ok(paths) => Ok(paths),
-    }
+    compute.run(printer, |device| on_gpu(candidates, dataset, windows, device), || on_cpu(candidates, dataset, windows))
 }
 
 fn on_cpu(
@@ -80,33 +70,17 @@ fn on_cpu(
     candidates.par_iter().map(one).collect()
 }
 
-/// Why a GPU did not evaluate.
-enum Refusal {
-    /// It does not run networks of this shape.
-    Network(EvaluateError),
-    Other(anyhow::Error),
-}
-
-impl From<EvaluateError> for Refusal {
-    fn from(error: EvaluateError) -> Self {
-        match error {
-            EvaluateError::Shape { .. } | EvaluateError::TooLarge { .. } => Self::Network(error),
-            other => Self::Other(other.into()),
-        }
-    }
-}
-
 fn on_gpu(
     candidates: &[Candidate],
     dataset: &Dataset,
     windows: &[Range<usize>],
     device: &Device,
-) -> Result<Vec<Vec<AccountPath>>, Refusal> {
+) -> anyhow::Result<Vec<Vec<AccountPath>>> {
     let market = dataset.market();
     let mut paths = vec![Vec::new(); candidates.len()];
     for group in groups(candidates) {
         let first = &candidates[group[0]];
-        let rules = dataset.rules(&first.config.sim).map_err(Refusal::Other)?;
+        let rules = dataset.rules(&first.config.sim)?;
         let scaled = first.policy.features();
         let input = |range: &Range<usize>| WindowInput {
             market,

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &BacktestArgs, printer: Printer) -> anyhow::Result<()> {
         None => Work::Accounts,
     };
     let compute = wanted.settle(work, printer);
-    let job = Job { config: &config, dataset: &dataset, windows: &windows, compute: &compute, printer };
+    let mut job = Job { config: &config, dataset: &dataset, windows: &windows, compute, printer };
     let swept = grid.as_ref().map(|grid| job.sweep(text, grid, sort)).transpose()?;
     let policy = match &swept {
         Some(swept) => swept.best_policy(),
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &BacktestArgs, printer: Printer) -> anyhow::Result<()> {
     let (report, paths) = job.report(policy, swept.as_ref())?;
     let folder = match &args.out {
         Some(out) => {
-            let info = setup::run_info(VERB, &report.report.policy, &compute.name(), &dataset.summary);
+            let info = setup::run_info(VERB, &report.report.policy, &job.compute.name(), &dataset.summary);
             let folder = RunFolder::create(Some(out), VERB, &config, &info)?;
             if let Some(swept) = &swept {
                 swept.write(&folder)?;
@@ -70,7 +70,7 @@ struct Job<'a> {
     config: &'a RunConfig,
     dataset: &'a Dataset,
     windows: &'a [Range<usize>],
-    compute: &'a Compute,
+    compute: Compute,
     printer: Printer,
 }
 
@@ -83,7 +83,7 @@ impl Job<'_> {
     ) -> anyhow::Result<(RunReport, Vec<AccountPath>)> {
         let (dataset, windows) = (self.dataset, self.windows);
         let rules = dataset.rules(&self.config.sim)?;
-        let paths: Vec<_> = match self.compute {
+        let paths: Vec<_> = match &self.compute {
             Compute::Cuda { device, .. } if swept.is_none() => {
                 let levels = levels_of(policy.as_mut(), dataset, windows);
                 replay_on_gpu(device, dataset, &rules, windows, &levels)?

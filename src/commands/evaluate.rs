@@ -40,7 +40,7 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let windows = setup::cut(features.warmup_bars()..features.n_bars(), args.windows)?;
     let load = |dir: PathBuf| candidate(dir, args.trained_costs, &config, &features);
     let candidates: Vec<Candidate> = checkpoints.into_iter().map(load).collect::<anyhow::Result<_>>()?;
-    let compute = match (vote, wanted) {
+    let mut compute = match (vote, wanted) {
         (None, wanted) => wanted.settle(evaluation::work(&candidates, &windows), printer),
         (Some(_), Wanted::Cuda(_)) => return Err(hinted("ensembles vote on the CPU", "leave out --device")),
         (Some(_), _) => Wanted::Cpu.settle(Work::Accounts, printer),
@@ -50,14 +50,14 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     seen.iter().flatten().for_each(|line| printer.warn(line));
     let entries = match vote {
         None => {
-            let traded = evaluation::trade(&candidates, &dataset, &windows, &compute, printer)?;
+            let traded = evaluation::trade(&candidates, &dataset, &windows, &mut compute, printer)?;
             let one = |((candidate, paths), seen)| Entry::one(candidate, paths, seen);
             candidates.iter().zip(traded).zip(seen).map(one).collect()
         }
         Some(vote) => {
             same_rules(&candidates)?;
             let paths = evaluation::trade_together(&candidates, vote, &dataset, &windows)?;
-            vec![Entry::together(&candidates, vote, paths, seen.into_iter().flatten().next())]
+            vec![Entry::together(&candidates, vote, paths, seen_together(&seen))]
         }
     };
     show(&entries, args.out.as_deref(), &dataset, &compute, printer)
@@ -199,6 +199,17 @@ fn seen(candidate: &Candidate, dataset: &Dataset) -> Option<String> {
             time::day(file.trained_first_ts),
             time::day(file.trained_last_ts),
         )
+    })
+}
+
+/// The first member's word, and how many others could say the same.
+fn seen_together(seen: &[Option<String>]) -> Option<String> {
+    let mut seen = seen.iter().flatten();
+    let first = seen.next()?;
+    Some(match seen.count() {
+        0 => first.clone(),
+        1 => format!("{first}; nor is it for one other member"),
+        n => format!("{first}; nor is it for {n} other members"),
     })
 }
 

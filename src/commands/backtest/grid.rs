@@ -5,6 +5,7 @@ use std::time::Duration;
 use gigabar::report::sweep::{self, COLUMNS, SweepColumn};
 use gigabar::report::{SweepReport, csv};
 use gigabar_backtest::Policy;
+use gigabar_backtest::gpu::GpuSweep;
 use gigabar_backtest::metric::Trials;
 use gigabar_backtest::policy::Grid;
 use gigabar_backtest::sweep::{SweepRow, cpu};
@@ -12,8 +13,6 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::Job;
-use crate::device::Compute;
-use crate::failure::hinted;
 use crate::progress::Quiet;
 use crate::run_folder::RunFolder;
 
@@ -30,7 +29,7 @@ pub(super) struct Swept<'a> {
 
 impl Job<'_> {
     /// Runs every set of `grid`, which was typed as `text`, and says how fast.
-    pub(super) fn sweep<'a>(&self, text: &str, grid: &'a Grid, sort: &SweepColumn) -> anyhow::Result<Swept<'a>> {
+    pub(super) fn sweep<'a>(&mut self, text: &str, grid: &'a Grid, sort: &SweepColumn) -> anyhow::Result<Swept<'a>> {
         let count = |n: usize| gigabar_backtest::metric::Format::Count.text(Some(n as f64));
         let left_out = match grid.n_skipped() {
             0 => String::new(),
@@ -53,17 +52,16 @@ impl Job<'_> {
         Ok(Swept { grid, rows, best, trials, report, seconds: took.as_secs_f64() })
     }
 
-    fn sweep_window(&self, w: usize, grid: &Grid, progress: &mut Quiet) -> anyhow::Result<Vec<SweepRow>> {
+    fn sweep_window(&mut self, w: usize, grid: &Grid, progress: &mut Quiet) -> anyhow::Result<Vec<SweepRow>> {
         let (rules, market) = (self.dataset.rules(&self.config.sim)?, self.dataset.market());
         let n_windows = self.windows.len() as u64;
         let told = |done: u64, total: u64| progress.update(w as u64 * total + done, n_windows * total);
         let (window, risk_free) = (self.windows[w].clone(), self.config.metric.risk_free);
-        match self.compute {
-            Compute::Cuda { named: true, .. } => {
-                Err(hinted("parameter grids run on the CPU", "use --device auto or --device cpu"))
-            }
-            _ => Ok(cpu(&rules, &market, window, grid, risk_free, told)?),
-        }
+        self.compute.run(
+            self.printer,
+            |device| Ok(GpuSweep::new(device, &market, &rules, window.clone())?.run(grid, risk_free)?),
+            || Ok(cpu(&rules, &market, window.clone(), grid, risk_free, told)?),
+        )
     }
 }
 

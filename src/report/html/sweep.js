@@ -45,14 +45,18 @@ function drawHeatMap(box, m, scale) {
   // Small values at the bottom, as on any chart.
   const x = c => left + c * cw,
     y = r => bottom - (r + 1) * ch;
-  const paths = new Map();
+  const paths = new Map(),
+    shadeAt = i => (missing(m.values[i]) ? null : scale.shade(m.values[i]));
+  let known = '';
   for (let r = 0; r < ny; r++)
     for (let c = 0, end; c < nx; c = end) {
-      const v = m.values[r * nx + c],
-        shade = missing(v) ? null : scale.shade(v);
+      const shade = shadeAt(r * nx + c);
       end = c + 1;
-      while (end < nx && (missing(m.values[r * nx + end]) ? null : scale.shade(m.values[r * nx + end])) === shade) end++;
-      if (shade !== null) paths.set(shade, (paths.get(shade) || '') + `M${r1(x(c))},${r1(y(r))}H${r1(x(end))}V${r1(y(r) + ch)}H${r1(x(c))}z`);
+      while (end < nx && shadeAt(r * nx + end) === shade) end++;
+      if (shade === null) continue;
+      const cells = `M${r1(x(c))},${r1(y(r))}H${r1(x(end))}V${r1(y(r) + ch)}H${r1(x(c))}z`;
+      paths.set(shade, (paths.get(shade) || '') + cells);
+      known += cells;
     }
   const every = (n, room) => Math.max(1, Math.ceil(n / Math.max(1, room)));
   const longest = Math.max(...m.x.labels.map(s => s.length)),
@@ -72,7 +76,7 @@ function drawHeatMap(box, m, scale) {
   const best = `best: ${m.x.name} ${m.x.labels[bx]}, ${m.y.name} ${m.y.labels[by]}`;
   box.innerHTML =
     `<svg viewBox="0 0 ${wide} ${r1(height)}" height="${r1(height)}" role="img" aria-label="${esc(`${m.label} over ${m.y.name} and ${m.x.name}; ${best}`)}"><pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="nothing" d="M0,0V5"/></pattern><rect fill="url(#hatch)" x="${left}" y="${top}" width="${r1(right - left)}" height="${r1(bottom - top)}"/>` +
-    `<g shape-rendering="crispEdges">${[...paths].map(([shade, d]) => `<path style="fill:${scale.fill(shade)}" d="${d}"/>`).join('')}</g>${values}${ticks}` +
+    `<g shape-rendering="crispEdges"><path style="fill:var(--surface)" d="${known}"/>${[...paths].map(([shade, d]) => `<path style="fill:${scale.fill(shade)}" d="${d}"/>`).join('')}</g>${values}${ticks}` +
     `<text class="strong" x="${r1((left + right) / 2)}" y="${r1(bottom + 33)}" text-anchor="middle">${esc(m.x.name)}</text><text class="strong" x="${left}" y="12" text-anchor="end" dx="-6">${esc(m.y.name)}</text>${mark('halo')}${mark('outline')}<g class="hover"></g></svg>`;
   const [from, to] = scale.ends,
     half = v => scale.fill(Math.round(scale.unit(v) * SHADES)),
