@@ -251,9 +251,9 @@ pub(crate) struct BacktestArgs {
     /// Cut the bars into this many windows, each traded from fresh cash.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) windows: usize,
-    /// The metric that ranks the sets of a grid: sharpe, total_return, max_drawdown, win_rate, total_pnl or final_equity.
-    #[arg(long, value_name = "METRIC", default_value = "sharpe")]
-    pub(crate) sort: String,
+    /// The metric that ranks the sets of a grid: sharpe, total_return, max_drawdown, win_rate, … [default: sharpe].
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) sort: Option<String>,
     /// Write a run folder with the report; of a grid with sweep.csv, every set's metrics.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

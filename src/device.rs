@@ -81,6 +81,7 @@ impl Wanted {
             },
         };
         compute.say(reason.as_deref().filter(|_| printer.is_verbose()), printer);
+        compute.say_memory(printer);
         compute
     }
 }
@@ -90,6 +91,16 @@ impl Compute {
     fn say(&self, reason: Option<&str>, printer: Printer) {
         let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
         printer.say(format_args!("device: {self}{reason}"));
+    }
+
+    /// Says what memory there is, to whoever wants to know everything.
+    fn say_memory(&self, printer: Printer) {
+        let Self::Cuda { device, .. } = self else { return };
+        if let Some(free) = device.free_bytes().ok().filter(|_| printer.is_verbose()) {
+            let gib = |bytes: usize| bytes as f64 / (1_u64 << 30) as f64;
+            let total = gib(device.facts().memory_bytes);
+            printer.say(format_args!("  memory: {:.1} of {total:.1} GiB free", gib(free)));
+        }
     }
 
     /// Runs `gpu` where this is a GPU, else `cpu`. A GPU that was our own idea and fails gives way to the CPU, with a warning.

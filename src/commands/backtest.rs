@@ -26,10 +26,13 @@ const UNREAD: [&str; 6] = ["seed", "train_share", "checkpoint_secs", "window", "
 
 pub(crate) fn run(args: &BacktestArgs, printer: Printer) -> anyhow::Result<()> {
     let thresholds = Thresholds::parse(&args.fail_below)?;
-    let sort = sweep::column(&args.sort)?;
+    let sort = sweep::column(args.sort.as_deref().unwrap_or("sharpe"))?;
     let text = args.strategy.as_deref().unwrap_or_default();
     let grid = if args.signals.is_some() { None } else { Some(Grid::parse(text)?).filter(|grid| !grid.is_single()) };
     let config = setup::settings(VERB, &UNREAD, &args.config, &args.data, printer)?;
+    if args.sort.is_some() && grid.is_none() {
+        printer.warn("--sort has no effect without a grid");
+    }
     config.metric.validate()?;
     let wanted = Wanted::parse(&args.config.device)?;
     let dataset = Dataset::load(&args.file, &config.data, printer)?;

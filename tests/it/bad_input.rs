@@ -149,6 +149,7 @@ fn settings_without_effect_are_warned_of() {
         assert!(said.starts_with("exit 0") && said.contains(warning), "{said}");
     };
     warned("--set dqn.hidden=[8]", "warning: --set dqn.hidden=[8]: `dqn.hidden` has no effect on backtest");
+    warned("--sort max_drawdown", "warning: --sort has no effect without a grid");
     warned("--seed 4", "warning: --seed has no effect on backtest");
     warned("--set sim.slippage.bps=5", "`sim.slippage.bps` has no effect with sim.slippage.model = \"none\"");
     warned("--set sim.slippage.model=fixed --set sim.slippage.bps=5", "");

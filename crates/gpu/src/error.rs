@@ -84,7 +84,15 @@ impl GpuError {
     }
 
     pub(crate) fn driver(what: impl Into<String>, error: cudarc::driver::DriverError) -> Self {
-        Self::Driver { what: what.into(), message: format!("{error:?}") }
+        Self::Driver { what: what.into(), message: words(error) }
+    }
+}
+
+/// The driver's words for an error, and its name: `out of memory (CUDA_ERROR_OUT_OF_MEMORY)`.
+pub(crate) fn words(error: cudarc::driver::DriverError) -> String {
+    match (error.error_string(), error.error_name()) {
+        (Ok(text), Ok(name)) => format!("{} ({})", text.to_string_lossy(), name.to_string_lossy()),
+        _ => format!("{:?}", error.0),
     }
 }
 

@@ -6,7 +6,7 @@ use cudarc::driver::result;
 
 use crate::buffer::{Buffer, Plain};
 use crate::device::{Device, count};
-use crate::error::GpuError;
+use crate::error::{GpuError, words};
 use crate::module::Kernel;
 
 /// Blocks, threads and dynamic shared memory of a launch.
@@ -83,7 +83,7 @@ impl Launch<'_> {
         check(device, shape).map_err(|message| self.error(shape, message))?;
         let shared = &device.shared;
         let bound = shared.context.bind_to_thread();
-        bound.map_err(|e| self.error(shape, format!("{e:?}")))?;
+        bound.map_err(|e| self.error(shape, words(e)))?;
         self.kernel.allow_shared(shape.shared_bytes).map_err(|message| self.error(shape, message))?;
         count(&shared.meter.launches, 1);
         let mut pointers: Vec<*mut c_void> = self.arguments.iter_mut().map(|a| a.as_mut_ptr().cast()).collect();
@@ -94,7 +94,7 @@ impl Launch<'_> {
         // SAFETY: the caller promises the arguments; function and stream live in the same context.
         let launched =
             unsafe { result::launch_kernel(function, (gx, gy, gz), (bx, by, bz), bytes, stream, &mut pointers) };
-        launched.map_err(|e| self.error(shape, format!("{e:?}")))
+        launched.map_err(|e| self.error(shape, words(e)))
     }
 
     fn error(&self, shape: LaunchShape, message: String) -> GpuError {

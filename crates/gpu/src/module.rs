@@ -9,7 +9,7 @@ use cudarc::driver::{CudaFunction, CudaModule};
 use cudarc::nvrtc::{Ptx, result, sys};
 
 use crate::device::Device;
-use crate::error::GpuError;
+use crate::error::{GpuError, words};
 use crate::library::nvrtc_present;
 
 /// A compute capability as NVRTC writes it: 90 for 9.0.
@@ -249,7 +249,7 @@ impl Kernel {
         }
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         let value = i32::try_from(bytes).map_err(|e| e.to_string())?;
-        self.function.set_attribute(attribute, value).map_err(|e| format!("{e:?}"))
+        self.function.set_attribute(attribute, value).map_err(words)
     }
 
     /// Registers of a thread and bytes of local memory (spills), as compiled.
