@@ -1,6 +1,6 @@
 //! Greedy evaluation on a GPU: `cargo bench -p gigabar-backtest --bench gpu_rollout`. Synthetic market, random weights,
 //! 48 features, network 56 → 256 → 256 → 5. Every time is wall clock of `evaluate`, the synchronisation and the read inside.
-//! `-- --quick` runs a small case once, for a memory checker.
+//! `-- --quick` runs a small case once, for a memory checker; `-- --many` 4,096 short windows once, for a profiler.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::time::Instant;
@@ -118,6 +118,10 @@ fn main() {
         let world = World::new(1_000);
         time("quick", &mut world.evaluator(&device, 3, 300), &policies(2), 300, 0);
         time("quick, two slots", &mut world.evaluator(&device, 140, 40), &policies(2), 40, 0);
+        return;
+    }
+    if std::env::args().any(|arg| arg == "--many") {
+        time("many", &mut World::new(8_000).evaluator(&device, 4_096, 300), &policies(1), 300, 0);
         return;
     }
     let world = World::new(200_000);

@@ -53,19 +53,10 @@ struct PairView {
     GB_DEVICE EnvBar bar(u32 t) const { return bars[t < last_bar ? t : last_bar]; }
 };
 
-// `zero` is 0 in every lane, but not as far as the compiler knows: what is the same in all lanes it keeps in uniform
-// registers, and waits for memory to fill those.
+// `zero` is 0 in every lane, but not as far as the compiler knows (BlockShared): what is the same in all lanes it keeps in
+// uniform registers, and waits for memory to fill those.
 GB_DEVICE PairView view_of(const EnvBar* bars, const EnvWindow& window, const RolloutPair& pair, int zero) {
     return PairView{bars + window.row + zero, window.n_bars - 1, window.first_bar, pair.path};
-}
-
-GB_DEVICE int zero_of(int lane) {
-#if defined(__CUDACC__)
-    asm volatile("and.b32 %0, %0, 0;" : "+r"(lane));
-    return lane;
-#else
-    return lane & 0;
-#endif
 }
 
 GB_DEVICE void account_begin(EnvAccount& account, const EnvRules& rules, const EnvAccount& saved, f64* equity, i64 path,
@@ -99,6 +90,8 @@ GB_DEVICE void account_warps(SlotShared& slot, const EnvRules& one, const f32* h
     named_sync(BARRIER_ACCOUNTS, 32 * ACCOUNT_WARPS);
     named_arrive(BARRIER_OBSERVED(0), MEET);
     NoTrades sink;
+    // A lane has the level of the action of its number: handed over while shared memory looks up the account.
+    f64 level_of_lane = slot.level[lane < N_ACTION ? lane : 0];
     u32 steps = slot.steps;
     for (u32 step = 0; step < steps; ++step) {
         u32 t = t0 + step;
@@ -107,9 +100,9 @@ GB_DEVICE void account_warps(SlotShared& slot, const EnvRules& one, const f32* h
         int before = (int)(step & 1) * N_ACTION;
         int after = N_ACTION - before;
         int turn = warp + ACCOUNT_WARPS * lane;
+        int life = action + turn < N_ACTION ? action + turn : action + turn - N_ACTION;
+        f64 level = __shfl_sync(0xffffffffu, level_of_lane, turn < N_ACTION ? life : 0);
         if (turn < N_ACTION) {
-            int life = action + turn < N_ACTION ? action + turn : action + turn - N_ACTION;
-            f64 level = slot.level[life];
             EnvAccount account;
             env_copy(account, slot.life[before + action]);
             env_step(RULES_OF(slot), account, now, next, pair.first_bar + t, level, t + 1 == pair.last_bar, sink);
@@ -152,12 +145,12 @@ GB_DEVICE void account_warps(SlotShared& slot, const EnvRules& one, const f32* h
 // One account warp: the accounts of group `group`. Lane b < BATCH lives with slot b·GROUPS + group.
 GB_DEVICE void account_warp(SlotShared* slots, int group, const EnvRules& one, const f32* head_packed, const EnvBar* bars,
                             const EnvWindow* windows, const RolloutPair* pairs, EnvAccount* saved, f64* equity,
-                            f64* returns, u8* actions, u32 t0, u32 steps, int lane) {
+                            f64* returns, u8* actions, u32 t0, u32 steps, int lane, int zero) {
     int keeper = (lane < BATCH ? lane : 0) * GROUPS + group;
     SlotShared& own = slots[keeper];
     bool keeps = lane < BATCH && own.steps > 0;
     const RolloutPair& kept = pairs[keeps ? keeper : 0];
-    PairView pair = view_of(bars, windows[kept.window], kept, zero_of(lane));
+    PairView pair = view_of(bars, windows[kept.window], kept, zero);
     EnvBar now = pair.bar(t0);
     EnvBar next = pair.bar(t0 + 1);
     if (keeps) {

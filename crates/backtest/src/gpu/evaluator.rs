@@ -159,8 +159,7 @@ impl GpuBacktestEvaluator {
                 &self.windows,
                 policies.len(),
                 actions,
-                self.flags,
-                self.market.rules.len() == 1,
+                (self.flags, self.market.rules.len() == 1),
                 self.projected_bytes,
             )?,
         };

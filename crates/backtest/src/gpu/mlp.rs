@@ -246,7 +246,7 @@ impl MlpPlan {
         let slot = slot.next_multiple_of(16);
         let hidden = self.widths.len().saturating_sub(1).max(1) * batch * self.widest() * 4;
         let head = self.n_head() * (self.last_width() + 1) * 4;
-        (self.slots * slot + hidden + head + self.slots / batch * 4).next_multiple_of(16)
+        (self.slots * slot + hidden + head + (self.slots / batch + 32) * 4).next_multiple_of(16)
     }
 
     fn widest(&self) -> usize {

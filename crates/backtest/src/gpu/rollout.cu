@@ -15,6 +15,7 @@ struct BlockShared {
     alignas(16) f32 hidden[N_HIDDEN > 2 ? 2 : 1][BATCH][WIDEST];
     alignas(16) f32 head[N_HEAD * LAST + N_HEAD];
     u32 steps[GROUPS];  // decisions of the longest pair of each group
+    i32 zero[32];       // for view_of
 };
 
 static_assert(sizeof(BlockShared) == BLOCK_SHARED_BYTES, "BlockShared");
@@ -27,9 +28,6 @@ typedef Dense<H1, H2, HELD2> Layer2;
 #if N_HIDDEN > 2
 typedef Dense<H2, H3, HELD3> Layer3;
 #endif
-
-// Items between calling a row of projected features into the cache and its use.
-#define CALL_AHEAD 4
 
 GB_DEVICE void prefetch_line(const f32* at) {
 #if defined(__CUDACC__)
@@ -85,17 +83,17 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
     f32* weights_shared3 = weights_shared + Layer2::SHARED_FLOATS;
     layer3.load(rest, weights_shared3, thread);
 #endif
-    // Projected features of one item, the batch of group item % GROUPS at step item / GROUPS. Empty slots read the first
-    // pair's, for nobody.
-    auto row_of = [&](u32 item, int b) {
-        u32 step = item / GROUPS < n_loop ? item / GROUPS : 0;
-        u32 s = (u32)b * GROUPS + item % GROUPS;
-        return projected + ((i64)(s < n_own ? s : 0) * chunk + step) * H1;
+    // Rows of projected features of the batch of a group at a step; empty slots read the first pair's, for nobody. The buffer
+    // goes two rows beyond the last.
+    u32 stride = chunk * H1;
+    auto row_of = [&](u32 group, u32 step, int b) {
+        u32 s = (u32)b * GROUPS + group;
+        return (s < n_own ? s : 0) * stride + step * H1;
     };
-    auto project = [&](f32(&out)[BATCH][H1_PER_THREAD], u32 item) {
+    auto project = [&](f32(&out)[BATCH][H1_PER_THREAD], u32 group, u32 step) {
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            const f32* row = row_of(item, b);
+            const f32* row = projected + row_of(group, step, b);
 #pragma unroll
             for (int m = 0; m < H1_PER_THREAD; ++m) {
                 int j = m * COMPUTE_THREADS + thread;
@@ -103,32 +101,30 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
             }
         }
     };
-    // Memory takes longer than an item: rows are called into the cache some items before they are loaded, one ahead.
-    auto call = [&](u32 item) {
-        for (int i = thread; i < BATCH * (H1 / 32); i += COMPUTE_THREADS) {
-            prefetch_line(row_of(item, i / (H1 / 32)) + i % (H1 / 32) * 32);
-        }
-    };
     f32 ahead[BATCH][H1_PER_THREAD];
-    project(ahead, 0);
-    for (u32 item = 1; item < CALL_AHEAD; ++item) call(item);
+    project(ahead, 0, 0);
+    u32 group = 0;
+    u32 step = 0;
 #pragma unroll 1
     for (u32 item = 0; item < n_loop * GROUPS; ++item) {
-        u32 step = item / GROUPS;
-        u32 group = item % GROUPS;
+        u32 own_group = group;
+        u32 own_step = step;
         f32 own[BATCH][H1_PER_THREAD];
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
 #pragma unroll
-            for (int m = 0; m < H1_PER_THREAD; ++m) {
-                own[b][m] = ahead[b][m];
-            }
+            for (int m = 0; m < H1_PER_THREAD; ++m) own[b][m] = ahead[b][m];
         }
-        project(ahead, item + 1);
-        call(item + CALL_AHEAD);
-        if (step >= shared.steps[group]) continue;
-        named_sync(BARRIER_OBSERVED(group), MEET);
-        f32* last = shared.slot[group].last;
+        group = group + 1 == GROUPS ? 0 : group + 1;
+        step = group == 0 ? step + 1 : step;
+        project(ahead, group, step);
+        // Memory takes longer than an item: the rows a step later are called into the cache.
+        if (thread < BATCH * (H1 / 32)) {
+            prefetch_line(projected + row_of(group, step + 1, thread / (H1 / 32)) + thread % (H1 / 32) * 32);
+        }
+        if (own_step >= shared.steps[own_group]) continue;
+        named_sync(BARRIER_OBSERVED(own_group), MEET);
+        f32* last = shared.slot[own_group].last;
 #if N_HIDDEN > 1
         f32* first = shared.hidden[0][0];
         const int first_stride = WIDEST;
@@ -138,8 +134,8 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
 #endif
 #pragma unroll
         for (int b = 0; b < BATCH; ++b) {
-            const SlotShared& slot = shared.slot[b * GROUPS + group];
-            first_layer(slot, portfolio_weight, own[b], first + b * first_stride, step, thread);
+            const SlotShared& slot = shared.slot[b * GROUPS + own_group];
+            first_layer(slot, portfolio_weight, own[b], first + b * first_stride, own_step, thread);
         }
 #if N_HIDDEN == 2
         named_sync(BARRIER_COMPUTE, COMPUTE_THREADS);
@@ -150,7 +146,7 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
         named_sync(BARRIER_COMPUTE, COMPUTE_THREADS);
         layer3.apply<BATCH>(shared.hidden[1][0], WIDEST, weights_shared3, last, LAST_STRIDE, thread);
 #endif
-        named_arrive(BARRIER_FORWARDED(group), MEET);
+        named_arrive(BARRIER_FORWARDED(own_group), MEET);
     }
 }
 
@@ -197,6 +193,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     }
     if (n_loop == 0) return;
     const f32* weights = packed + (i64)policy * WEIGHT_FLOATS;
+    if (thread < 32) shared.zero[thread] = 0;
     copy_words(shared.head, weights + WEIGHT_FLOATS - HEAD_FLOATS, 4 * (N_HEAD * LAST + N_HEAD), thread, BLOCK_THREADS);
     for (int s = 0; s < SLOTS; ++s) {
         const EnvWindow& window = windows[own[s < (int)n_own ? s : 0].window];
@@ -226,11 +223,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     int lane = thread % 32;
     EnvAccount* saved = accounts + first_pair;
 #if LIVES
-    PairView pair = view_of(bars, windows[own[0].window], own[0], zero_of(lane));
+    PairView pair = view_of(bars, windows[own[0].window], own[0], shared.zero[lane]);
     account_warps(shared.slot[0], one, shared.head, pair, saved, equity, returns, actions, t0, warp, lane);
 #else
     if (shared.steps[warp] == 0) return;
     account_warp(shared.slot, warp, one, shared.head, bars, windows, own, saved, equity, returns, actions, t0,
-                 shared.steps[warp], lane);
+                 shared.steps[warp], lane, shared.zero[lane]);
 #endif
 }

@@ -16,8 +16,8 @@ const PROJECT: (&str, &str) = ("project.cu", include_str!("project.cu"));
 const METRICS: (&str, &str) = ("metrics.cu", include_str!("metrics.cu"));
 
 const PROJECT_THREADS: usize = 256;
-/// `TILE_BARS`, `TILE_OUT` of `project.cu`.
-const PROJECT_TILE: (usize, usize) = (128, 64);
+/// `TILE_BARS` of `project.cu`.
+const PROJECT_BARS: usize = 128;
 /// Blocks of a grid's third dimension.
 const MAX_GRID_Z: usize = 65_535;
 
@@ -126,8 +126,10 @@ pub(crate) fn launch_project(
             .value(steps.start)
             .value(n_steps)
             .value(first as u32);
-        let mut shape = LaunchShape::line((n_steps as usize).div_ceil(PROJECT_TILE.0), PROJECT_THREADS);
-        shape.grid[1] = (plan.first_width() / PROJECT_TILE.1) as u32;
+        let mut shape = LaunchShape::line((n_steps as usize).div_ceil(PROJECT_BARS), PROJECT_THREADS);
+        // `TILE_OUT` of `project.cu`.
+        let tile_out = if plan.first_width().is_multiple_of(128) { 128 } else { 64 };
+        shape.grid[1] = (plan.first_width() / tile_out) as u32;
         shape.grid[2] = (pairs.len() - first).min(MAX_GRID_Z) as u32;
         // SAFETY: the arguments are project_features'; rows beyond a window are guarded in the kernel, and `projected`
         // holds n_pair · chunk · H1 floats.

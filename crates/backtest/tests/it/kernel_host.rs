@@ -110,7 +110,7 @@ fn greedy(shape: &MlpShape, slots: usize, n_policy: u64, chunk: u32, world: &Wor
     }
     let (n_pair, n_block) = (pairs.len() as u32, first.len() as u32 - 1);
     // NaN where nothing is written.
-    let mut projected = vec![f32::NAN; pairs.len() * chunk as usize * plan.first_width()];
+    let mut projected = vec![f32::NAN; (pairs.len() * chunk as usize + 2) * plan.first_width()];
     let mut accounts = vec![EnvAccount::default(); pairs.len()];
     let (mut equity, mut returns, mut actions) =
         (vec![f64::NAN; n_path], vec![f64::NAN; n_path], vec![u8::MAX; n_path]);

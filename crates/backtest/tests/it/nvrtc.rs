@@ -116,7 +116,7 @@ fn the_resident_kernel_does_not_spill() {
             );
             assert!(registers <= 168, "{registers} registers");
             let allowed = if slots == 1 && arch == Arch(90) {
-                16
+                32
             } else if flags == 0 {
                 allowed
             } else {

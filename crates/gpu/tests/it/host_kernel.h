@@ -88,6 +88,15 @@ static inline void named_sync(int barrier, int n_threads) { host_meet(host_named
 static inline void named_arrive(int barrier, int n_threads) { host_meet(host_named[barrier], n_threads, false); }
 static inline void __syncthreads() { host_meet(host_named[0], host_n_threads, true); }
 static inline void __syncwarp() { host_meet(host_warp[host_current / 32], 32, true); }
+static inline double __shfl_sync(unsigned, double value, int from) {
+    static double exchange[MAX_THREADS];
+    int own = host_current;
+    exchange[own] = value;
+    __syncwarp();
+    double other = exchange[own / 32 * 32 + from];
+    __syncwarp();
+    return other;
+}
 static inline float __shfl_xor_sync(unsigned, float value, int reach) {
     int own = host_current;
     host_exchange[own] = value;

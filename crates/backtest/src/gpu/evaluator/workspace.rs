@@ -37,8 +37,7 @@ impl Greedy {
         windows: &[EnvWindow],
         n_policy: usize,
         with_actions: bool,
-        flags: u32,
-        one_rules: bool,
+        (flags, one_rules): (u32, bool),
         projected_bytes: usize,
     ) -> Result<Self, EvaluateError> {
         let Arranged { pairs, first, pair_of, n_path } = arrange(windows, n_policy, plan.slots, device.facts().n_sm);
@@ -55,7 +54,8 @@ impl Greedy {
                 projection: device.zeros("projection", n_policy * n_feature * width)?,
                 projection_bias: device.zeros("projection_bias", n_policy * width)?,
                 levels: device.zeros("action_levels", n_policy * plan.n_action())?,
-                projected: device.zeros("projected", pairs.len() * chunk * width)?,
+                // The rollout looks two rows ahead.
+                projected: device.zeros("projected", (pairs.len() * chunk + 2) * width)?,
                 chunk: chunk as u32,
             },
             summaries: device.zeros("summaries", pairs.len())?,
