@@ -106,9 +106,9 @@ GB_DEVICE u32 sweep_code(f64 level) { return level > 0.0 ? 1u : (level < 0.0 ? 2
 // Whether nothing can happen to the account while it keeps its level, prices staying within low and high. Rounding is
 // monotone: what holds at the extremes holds at every bar between them.
 GB_DEVICE bool sweep_quiet(const EnvRules& rules, const EnvAccount& a, f64 low, f64 high) {
-    if (rules.rebalance != REBALANCE_ON_CHANGE) return false;
+    if (env_has(rules, RULES_EVERY_BAR)) return false;
     if (a.units == 0.0) return true;
-    if (env_has(rules, RULES_HAS_BARRIER) || rules.carry_long != 0.0 || rules.carry_short != 0.0) return false;
+    if (env_has(rules, RULES_HAS_BARRIER) || env_has(rules, RULES_HAS_CARRY)) return false;
     return a.cash + a.units * (a.units > 0.0 ? low : high) > rules.margin * (fabs(a.units) * high);
 }
 

@@ -115,13 +115,7 @@ fn the_resident_kernel_does_not_spill() {
                 "{arch}, 2×256, {slots} slots, rules {flags:x}: {registers} registers, {spilled} B spilled, {shared} B shared"
             );
             assert!(registers <= 168, "{registers} registers");
-            let allowed = if slots == 1 && arch == Arch(90) {
-                32
-            } else if flags == 0 {
-                allowed
-            } else {
-                288
-            };
+            let allowed = if flags == 0 { allowed } else { 288 };
             assert!(spilled <= allowed, "{spilled} B spilled: {log}");
         }
     }
