@@ -89,8 +89,9 @@ struct DeviationSums {
     }
     GB_DEVICE f64 value(u32 n) const {
         f64 mean = sum / (f64)n;
-        f64 variance = squares / (f64)n - mean * mean;
-        return variance > 0.0 ? sqrt(variance) : 0.0;
+        f64 square = squares / (f64)n;
+        f64 variance = square - mean * mean;
+        return variance > VARIANCE_FLOOR * square ? sqrt(variance) : 0.0;
     }
 };
 

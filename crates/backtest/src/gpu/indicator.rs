@@ -8,7 +8,7 @@ use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape, P
 
 use super::layout::{self, EnvBar};
 use super::rollout::ENV;
-use crate::policy::indicator::{Indicator, RESTART_BARS};
+use crate::policy::indicator::{Indicator, RESTART_BARS, VARIANCE_FLOOR};
 
 const INDICATOR: (&str, &str) = ("indicator.cu", include_str!("indicator.cu"));
 /// Threads of a block over columns.
@@ -21,7 +21,10 @@ pub(crate) const ROWS_AT_ONCE: u32 = 2048;
 /// Source of every `indicator_*`.
 pub fn indicator_source() -> KernelSource {
     let source = KernelSource::new("indicator.cu").texts(&[PRELUDE, ENV, INDICATOR]).exact();
-    layout::define(source).define("RESTART_BARS", format!("{RESTART_BARS}u")).define("ROWS_AT_ONCE", ROWS_AT_ONCE)
+    layout::define(source)
+        .define("RESTART_BARS", format!("{RESTART_BARS}u"))
+        .define("VARIANCE_FLOOR", format!("{VARIANCE_FLOOR:e}"))
+        .define("ROWS_AT_ONCE", ROWS_AT_ONCE)
 }
 
 /// State of a recurrence between launches.

@@ -19,6 +19,9 @@ use std::fmt;
 /// and any stretch of bars can be computed on its own.
 pub const RESTART_BARS: usize = 1024;
 
+/// A variance below this share of the squares it is left over from is rounding: the closes are all the same.
+pub const VARIANCE_FLOOR: f64 = 1e-12;
+
 /// An indicator of one length, in bars (at least 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Indicator {
@@ -188,9 +191,9 @@ impl Stream {
             self.a += new - old;
             self.b += new * new - old * old;
         }
-        let mean = self.a / n as f64;
-        let variance = self.b / n as f64 - mean * mean;
-        self.value = if variance > 0.0 { variance.sqrt() } else { 0.0 };
+        let (mean, square) = (self.a / n as f64, self.b / n as f64);
+        let variance = square - mean * mean;
+        self.value = if variance > VARIANCE_FLOOR * square { variance.sqrt() } else { 0.0 };
     }
 
     /// Bars before `t` only: bar `t` joins after the value is taken.

@@ -9,6 +9,7 @@ mod grids;
 #[path = "../../../gpu/tests/it/host_kernel.rs"]
 mod host_kernel;
 mod identities;
+mod indicator_golden;
 mod kernel_host;
 mod metric_golden;
 mod metric_identities;
