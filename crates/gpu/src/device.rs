@@ -138,7 +138,28 @@ impl Device {
         // SAFETY: there is one stream, so its own order is all the ordering that is needed; no slice exists yet.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(failed("creating the stream"))?;
-        let facts = facts(ordinal, &context).map_err(failed("reading attributes"))?;
+        Self::with(context, stream)
+    }
+
+    /// The GPU of a stream that another library has made and works on too: everything queued here and there is in order.
+    /// Its context no longer tracks the use of buffers by events: do not use its buffers on a second stream.
+    ///
+    /// # Errors
+    /// [`GpuError::NoNvrtc`], or the driver's own error.
+    pub fn on_stream(stream: &Arc<CudaStream>) -> Result<Self, GpuError> {
+        if !nvrtc_present() {
+            return Err(GpuError::NoNvrtc);
+        }
+        let context = stream.context().clone();
+        // SAFETY: as the documentation asks, there is one stream.
+        unsafe { context.disable_event_tracking() };
+        Self::with(context, stream.clone())
+    }
+
+    fn with(context: Arc<CudaContext>, stream: Arc<CudaStream>) -> Result<Self, GpuError> {
+        let ordinal = context.ordinal();
+        let failed = |e| GpuError::driver(format!("cuda:{ordinal}: reading attributes"), e);
+        let facts = facts(ordinal, &context).map_err(failed)?;
         let shared = Shared { context, stream, meter: Meter::default(), modules: Mutex::default(), facts };
         Ok(Self { shared: Arc::new(shared) })
     }

@@ -1,8 +1,10 @@
 //! Whether the driver and NVRTC can be loaded. `cudarc` panics when a library is missing, so these are asked first.
 
+#[cfg(not(feature = "linked"))]
 use std::sync::OnceLock;
 
 /// Whether `libcuda` can be loaded.
+#[cfg(not(feature = "linked"))]
 pub(crate) fn driver_present() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
     // SAFETY: loading libcuda runs its initialisers only; they are made to be run at any time.
@@ -10,6 +12,7 @@ pub(crate) fn driver_present() -> bool {
 }
 
 /// Whether `libnvrtc` can be loaded; looks into `NVRTC_LIB_DIR` first.
+#[cfg(not(feature = "linked"))]
 pub(crate) fn nvrtc_present() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
     *PRESENT.get_or_init(|| {
@@ -19,8 +22,20 @@ pub(crate) fn nvrtc_present() -> bool {
     })
 }
 
+/// A program that is linked with the libraries starts only where they are.
+#[cfg(feature = "linked")]
+pub(crate) fn driver_present() -> bool {
+    true
+}
+
+/// As [`driver_present`].
+#[cfg(feature = "linked")]
+pub(crate) fn nvrtc_present() -> bool {
+    true
+}
+
 /// Loads libnvrtc from `NVRTC_LIB_DIR` and keeps it, so that the later load by name finds it.
-#[cfg(unix)]
+#[cfg(all(unix, not(feature = "linked")))]
 fn load_from_named_folder() {
     use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
     let Some(folder) = std::env::var_os("NVRTC_LIB_DIR") else { return };
@@ -39,5 +54,5 @@ fn load_from_named_folder() {
     }
 }
 
-#[cfg(not(unix))]
+#[cfg(all(not(unix), not(feature = "linked")))]
 fn load_from_named_folder() {}

@@ -5,8 +5,10 @@
 //!     ^                                                   │
 //!     └────────────────────── Q-values (net) ─────────────┘
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+#[cfg(feature = "candle-cuda")]
+pub mod candle_model;
 pub mod checkpoint;
 mod collector;
 pub mod dqn;

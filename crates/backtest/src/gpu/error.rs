@@ -36,6 +36,12 @@ pub enum EvaluateError {
         /// The device's name or architecture.
         device: String,
     },
+    /// A model brought from outside that failed.
+    #[error("model: {message}")]
+    Model {
+        /// What it said.
+        message: String,
+    },
     /// Inputs that contradict each other.
     #[error("{what}: expected {expected}, got {got}")]
     Mismatch {
@@ -53,7 +59,7 @@ impl EvaluateError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Gpu(error) => error.hint(),
-            Self::Sweep(_) | Self::Shape { .. } | Self::Mismatch { .. } => None,
+            Self::Sweep(_) | Self::Shape { .. } | Self::Model { .. } | Self::Mismatch { .. } => None,
             Self::TooLarge { .. } => Some("use narrower layers, or --device cpu".to_owned()),
         }
     }

@@ -1,6 +1,7 @@
 //! [`GpuBacktestEvaluator`]: windows go up once; then K policies × W windows run in one go, with one synchronisation and one
 //! small read.
 
+mod external;
 mod workspace;
 
 use std::ops::Range;
@@ -16,6 +17,8 @@ use super::rollout::{MarketBuffers, launch_greedy, launch_project, metrics_sourc
 use crate::cpu::engine::{Market, Rules};
 use crate::path::Path;
 use workspace::{Greedy, paths_of};
+
+pub use external::TakeQ;
 
 /// One window to evaluate on.
 #[derive(Debug, Clone)]
@@ -110,6 +113,11 @@ impl GpuBacktestEvaluator {
     /// Windows uploaded.
     pub fn n_windows(&self) -> usize {
         self.windows.len()
+    }
+
+    /// Market features of a bar.
+    pub fn n_feature(&self) -> usize {
+        self.n_feature
     }
 
     /// Bounds the memory of projected features (2 GiB at first): less memory, more launches, the same bits.

@@ -6,6 +6,7 @@
 
 mod error;
 mod evaluator;
+pub mod external;
 pub mod indicator;
 pub mod layout;
 mod metrics;
@@ -15,7 +16,7 @@ pub mod rollout;
 pub mod sweep;
 
 pub use error::EvaluateError;
-pub use evaluator::{DevicePath, GpuBacktestEvaluator, WindowInput};
+pub use evaluator::{DevicePath, GpuBacktestEvaluator, TakeQ, WindowInput};
 pub use metrics::WindowSummary;
 pub use mlp::{MlpActivation, MlpPlan, MlpPolicy, MlpShape};
 pub use rollout::ENV;

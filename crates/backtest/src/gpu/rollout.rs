@@ -9,7 +9,7 @@ use super::mlp::MlpPlan;
 /// The account and one bar of its life, for kernels and for a host compiler.
 pub const ENV: (&str, &str) = ("env.cuh", include_str!("env.cuh"));
 pub(crate) const WINDOW: (&str, &str) = ("window.cuh", include_str!("window.cuh"));
-const MLP: (&str, &str) = ("mlp.cuh", include_str!("mlp.cuh"));
+pub(crate) const MLP: (&str, &str) = ("mlp.cuh", include_str!("mlp.cuh"));
 const ACCOUNT: (&str, &str) = ("account.cuh", include_str!("account.cuh"));
 const ROLLOUT: (&str, &str) = ("rollout.cu", include_str!("rollout.cu"));
 const PROJECT: (&str, &str) = ("project.cu", include_str!("project.cu"));
