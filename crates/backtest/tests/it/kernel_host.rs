@@ -17,7 +17,7 @@ use gigabar_market::Bars;
 use gigabar_market::sigma::sigma;
 use gigabar_market::synth::{RandomWalkConfig, random_walk};
 
-const N_FEATURE: usize = 21;
+pub(crate) const N_FEATURE: usize = 21;
 const TIE: f32 = 2e-5;
 
 /// A small market and windows of unequal length inside it.
@@ -155,7 +155,7 @@ fn greedy(shape: &MlpShape, slots: usize, n_policy: u64, chunk: u32, world: &Wor
 }
 
 /// The engine, given the kernel's actions, takes the same path; the plain network asks for the same actions or calls a tie.
-fn hold(
+pub(crate) fn hold(
     world: &World,
     w: usize,
     policy: &gigabar_backtest::gpu::MlpPolicy,
@@ -191,7 +191,7 @@ pub(crate) fn costs() -> SimConfig {
     }
 }
 
-fn shape(hidden: &[usize], n_action: usize, activation: MlpActivation, dueling: bool) -> MlpShape {
+pub(crate) fn shape(hidden: &[usize], n_action: usize, activation: MlpActivation, dueling: bool) -> MlpShape {
     MlpShape { n_feature: N_FEATURE, hidden: hidden.to_vec(), n_action, activation, dueling }
 }
 

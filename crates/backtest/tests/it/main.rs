@@ -4,6 +4,7 @@
 mod backtesting_py;
 mod engine_reference;
 mod env_lockstep;
+mod external_host;
 #[path = "../gpu/grids.rs"]
 mod grids;
 #[path = "../../../gpu/tests/it/host_kernel.rs"]

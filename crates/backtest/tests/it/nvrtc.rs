@@ -1,6 +1,7 @@
 //! Every kernel and every kind of specialisation compiles for every architecture, without a GPU; the resident kernel holds
 //! its weights without spilling. Where NVRTC is not installed the tests print a note: CI has it.
 
+use gigabar_backtest::gpu::external::external_source;
 use gigabar_backtest::gpu::replay::given_source;
 use gigabar_backtest::gpu::rollout::{greedy_source, metrics_source, project_source};
 use gigabar_backtest::gpu::{MlpActivation, MlpPlan, MlpShape};
@@ -51,6 +52,7 @@ fn fixed_kernels_compile_everywhere() {
             compiles(&given_source(u32::MAX, path), arch);
         }
         compiles(&metrics_source(), arch);
+        compiles(&external_source(48, 5, u32::MAX), arch);
     }
 }
 
