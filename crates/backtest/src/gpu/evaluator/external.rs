@@ -58,7 +58,9 @@ impl GpuBacktestEvaluator {
         let graph: Graph = device.capture("model and step", || {
             (0..GRAPH_STEPS).try_for_each(|_| {
                 // SAFETY: the caller vouches for both addresses.
-                forward(&mut |q| Ok(unsafe { launch_step(device, step, market, path, own, q)? }))
+                forward(&mut |q| {
+                    unsafe { launch_step(device, step, market, path, own, q) }.map_err(EvaluateError::from)
+                })
             })
         })?;
         let n_steps = self.windows.iter().map(|window| window.n_bars - 1).max().unwrap_or(0);
