@@ -2,6 +2,8 @@
 //! small read.
 
 mod external;
+mod full;
+mod replayed;
 mod workspace;
 
 use std::ops::Range;
@@ -16,6 +18,7 @@ use super::replay::{TradeBuffers, given_source, launch_given};
 use super::rollout::{MarketBuffers, launch_greedy, launch_project, metrics_source};
 use crate::cpu::engine::{Market, Rules};
 use crate::path::Path;
+use replayed::Replayed;
 use workspace::{Greedy, paths_of};
 
 pub use external::TakeQ;
@@ -54,9 +57,14 @@ pub struct GpuBacktestEvaluator {
     /// Of all rules together.
     flags: u32,
     projected_bytes: usize,
+    replay_bytes: usize,
     /// Pairs a block takes, where somebody has said so.
     slots: Option<usize>,
     greedy: Option<Greedy>,
+    /// Cash each window begins with. `[W]`
+    initial_cash: Vec<f64>,
+    /// What the last whole evaluation replayed.
+    replayed: Option<Replayed>,
 }
 
 /// Projected features of one launch take at most this much memory; beyond it a window runs in several launches.
@@ -90,6 +98,7 @@ impl GpuBacktestEvaluator {
             return Err(mismatch("windows", 1, 0));
         }
         let flags = rules.iter().fold(0, |flags, rules| flags | rules.flags);
+        let initial_cash = windows.iter().map(|window| rules[window.rules as usize].initial_cash).collect();
         let market = MarketBuffers {
             bars: device.upload("bars", &bars)?,
             windows: device.upload("windows", &windows)?,
@@ -105,8 +114,11 @@ impl GpuBacktestEvaluator {
             n_feature,
             flags,
             projected_bytes: PROJECTED_BYTES,
+            replay_bytes: usize::MAX,
             slots: None,
             greedy: None,
+            initial_cash,
+            replayed: None,
         })
     }
 
@@ -123,7 +135,7 @@ impl GpuBacktestEvaluator {
     /// Bounds the memory of projected features (2 GiB at first): less memory, more launches, the same bits.
     pub fn limit_projection(&mut self, bytes: usize) {
         self.projected_bytes = bytes;
-        self.greedy = None;
+        (self.greedy, self.replayed) = (None, None);
     }
 
     /// Copies, waits and launches of the device so far.
@@ -158,6 +170,7 @@ impl GpuBacktestEvaluator {
         risk_free: f64,
         actions: bool,
     ) -> Result<Vec<WindowSummary>, EvaluateError> {
+        self.replayed = None;
         let plan = self.plan(policies)?;
         let mut greedy = match self.greedy.take() {
             Some(kept) if kept.fits(&plan, policies.len(), actions) => kept,
@@ -264,7 +277,7 @@ impl GpuBacktestEvaluator {
         let trades = TradeBuffers::with_room(device, pairs.iter().map(|_| trade_capacity))?;
         let kernel = device.kernel(&given_source(self.flags, true), "replay_given")?;
         let n_steps = self.windows.iter().map(|window| window.n_bars - 1).max().unwrap_or(0);
-        launch_given(device, &kernel, &self.market, &path, &levels, &trades, 0..n_steps)?;
+        launch_given(device, &kernel, &self.market, &path, levels.address(), &trades, 0..n_steps)?;
         let summarise = device.kernel(&metrics_source(), "metrics_summarise")?;
         let summaries = device.zeros("summaries", pairs.len())?;
         launch_summarise(device, &summarise, &self.market, &path, risk_free, &summaries)?;

@@ -266,6 +266,24 @@ pub struct EnvTrade {
 const _: () = assert!(size_of::<EnvTrade>() == 64);
 
 impl EnvTrade {
+    /// The trade as the device writes it.
+    pub fn of(trade: &Trade) -> Self {
+        let reason = EXITS.iter().position(|&(_, reason)| reason == trade.exit);
+        Self {
+            units: trade.units,
+            entry_price: trade.entry_price,
+            exit_price: trade.exit_price,
+            pnl: trade.pnl,
+            trade_return: trade.trade_return,
+            entry_bar: trade.entry_bar as u32,
+            exit_bar: trade.exit_bar as u32,
+            bars_held: trade.bars_held as u32,
+            side: i32::from(trade.side),
+            exit: reason.map_or(u32::MAX, |place| place as u32),
+            unused: 0,
+        }
+    }
+
     /// The trade as the CPU writes it; `None` if `exit` is no reason.
     pub fn trade(&self) -> Option<Trade> {
         Some(Trade {

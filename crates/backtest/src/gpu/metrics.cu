@@ -1,9 +1,6 @@
 // Per pair: total P&L, total return, Sharpe, maximal drawdown and counts, in f64. One block of 256 threads per pair.
-// The sums copy metric::sum lane for lane (blocks of 4096, 256 lanes, folds, tree over neighbours), so the same bits come
-// out. CPU twins: metric::total_pnl, metric::total_return, metric::sharpe, metric::max_drawdown. Flags: --fmad=false.
-
-#define LANES 256
-#define BLOCK 4096
+// The sums are metric.cuh's, so the CPU's bits come out. CPU twins: metric::total_pnl, metric::total_return, metric::sharpe,
+// metric::max_drawdown. Flags: --fmad=false.
 
 struct WindowSummary {
     f64 total_pnl;
@@ -18,57 +15,6 @@ struct WindowSummary {
     u32 flags;
 };
 static_assert(sizeof(WindowSummary) == 64, "WindowSummary");
-
-// metric::Moments without the third and fourth.
-struct Moments {
-    f64 n;
-    f64 mean;
-    f64 m2;
-    f64 min;
-    f64 max;
-};
-
-GB_DEVICE Moments moments_join(const Moments& a, const Moments& b) {
-    if (a.n == 0.0) return b;
-    if (b.n == 0.0) return a;
-    f64 n = a.n + b.n;
-    f64 delta = b.mean - a.mean;
-    f64 step = delta / n;
-    f64 cross = delta * step * a.n * b.n;
-    return Moments{n, a.mean + b.n * step, a.m2 + b.m2 + cross, MinF64()(a.min, b.min), MaxF64()(a.max, b.max)};
-}
-
-// One block of at most 4096 returns, by all threads.
-GB_DEVICE Moments moments_of(const f64* values, u32 n, f64* scratch) {
-    f64 count = 0.0, total = 0.0;
-    for (u32 i = threadIdx.x; i < n; i += LANES) {
-        f64 x = values[i];
-        bool missing = x != x;
-        count += missing ? 0.0 : 1.0;
-        total += missing ? 0.0 : x;
-    }
-    count = block_reduce<LANES>(count, scratch, AddF64());
-    total = block_reduce<LANES>(total, scratch, AddF64());
-    f64 infinity = __longlong_as_double(0x7ff0000000000000ll);
-    if (count == 0.0) return Moments{0.0, 0.0, 0.0, infinity, -infinity};
-    f64 centre = total / count;
-    f64 s1 = 0.0, s2 = 0.0, low = infinity, high = -infinity;
-    for (u32 i = threadIdx.x; i < n; i += LANES) {
-        f64 x = values[i];
-        f64 d = x != x ? 0.0 : x - centre;
-        s1 += d;
-        s2 += d * d;
-        low = MinF64()(low, x);
-        high = MaxF64()(high, x);
-    }
-    s1 = block_reduce<LANES>(s1, scratch, AddF64());
-    s2 = block_reduce<LANES>(s2, scratch, AddF64());
-    low = block_reduce<LANES>(low, scratch, MinF64());
-    high = block_reduce<LANES>(high, scratch, MaxF64());
-    f64 shift = s1 / count;
-    f64 m2 = s2 - s1 * shift;
-    return Moments{count, centre + shift, m2 < 0.0 ? 0.0 : m2, low, high};
-}
 
 // The largest fall from a peak within one block of at most 4096 equities; `peak` is the highest before it and becomes the
 // highest after it.
@@ -96,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(LANES)
                       const EnvAccount* __restrict__ accounts, const f64* __restrict__ equity,
                       const f64* __restrict__ returns, const f64* __restrict__ periods_per_year, f64 risk_free,
                       WindowSummary* out) {
-    __shared__ f64 scratch[LANES];
+    __shared__ f64 scratch[5 * LANES];
     __shared__ Moments stack[40];
     RolloutPair pair = pairs[blockIdx.x];
     u32 n_bars = windows[pair.window].n_bars;
@@ -107,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(LANES)
     u32 depth = 0;
     for (u32 block = 0; block * BLOCK < n; ++block) {
         u32 length = n - block * BLOCK < BLOCK ? n - block * BLOCK : BLOCK;
-        Moments m = moments_of(r + block * BLOCK, length, scratch);
+        Moments m = moments_block(length, scratch, [&](u32 i) { return r[block * BLOCK + i]; });
         for (u32 carry = block; carry & 1; carry >>= 1) m = moments_join(stack[--depth], m);
         __syncthreads();
         if (threadIdx.x == 0) stack[depth] = m;

@@ -3,15 +3,17 @@
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, LaunchShape, Plain};
 
 use super::rollout::{MarketBuffers, PathBuffers};
+use crate::metric::sum::{BLOCK, LANES};
 
 /// Bits of [`WindowSummary::flags`].
 const HAS_SHARPE: u32 = 1;
 const RUINED: u32 = 2;
-/// `LANES` of `metrics.cu`: the lanes of [`metric::sum`](crate::metric::sum).
-const THREADS: usize = crate::metric::sum::LANES;
+/// Statistics of one block of elements.
+pub(crate) const METRIC: (&str, &str) = ("metric.cuh", include_str!("metric.cuh"));
 
 /// The constants `metrics.cu` needs.
-pub(crate) const CONSTANTS: [(&str, u32); 2] = [("SUMMARY_HAS_SHARPE", HAS_SHARPE), ("SUMMARY_RUINED", RUINED)];
+pub(crate) const CONSTANTS: [(&str, u32); 4] =
+    [("SUMMARY_HAS_SHARPE", HAS_SHARPE), ("SUMMARY_RUINED", RUINED), ("LANES", LANES as u32), ("BLOCK", BLOCK as u32)];
 
 /// What one policy earned in one window.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -82,5 +84,5 @@ pub(crate) fn launch_summarise(
         .value(risk_free)
         .buffer(out);
     // SAFETY: the arguments are metrics_summarise's; all buffers come from the same list of pairs.
-    unsafe { launch.run(device, LaunchShape::line(path.pairs.len(), THREADS)) }
+    unsafe { launch.run(device, LaunchShape::line(path.pairs.len(), LANES)) }
 }

@@ -67,3 +67,17 @@ extern "C" __global__ void replay_given(const EnvBar* __restrict__ bars, const E
     }
     accounts[index] = account;
 }
+
+// What a greedy rollout's actions stand for, where replay_given looks for levels: pair i's actions begin at `from[i]`,
+// action_levels is [n_policy, n_action]. Grid: x one block row per pair, y shares of its decisions.
+extern "C" __global__ void replay_levels(const EnvWindow* __restrict__ windows, const RolloutPair* __restrict__ pairs,
+                                         const i64* __restrict__ from, const u8* __restrict__ actions,
+                                         const f64* __restrict__ action_levels, u32 n_action, f64* levels) {
+    RolloutPair pair = pairs[blockIdx.x];
+    const u8* own = actions + from[blockIdx.x];
+    const f64* level = action_levels + (i64)pair.policy * n_action;
+    u32 n_decision = windows[pair.window].n_bars - 1;
+    for (u32 t = blockIdx.y * blockDim.x + threadIdx.x; t < n_decision; t += gridDim.y * blockDim.x) {
+        levels[pair.path + t] = level[own[t]];
+    }
+}

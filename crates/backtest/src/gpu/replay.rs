@@ -5,7 +5,8 @@ use std::ops::Range;
 use gigabar_gpu::header::PRELUDE;
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape};
 
-use super::layout::{self, EnvTrade};
+use super::layout::{self, EnvTrade, RolloutPair};
+use super::pool::shared_windows;
 use super::rollout::{ENV, MarketBuffers, PathBuffers, WINDOW};
 
 const REPLAY: (&str, &str) = ("replay.cu", include_str!("replay.cu"));
@@ -13,7 +14,7 @@ const REPLAY: (&str, &str) = ("replay.cu", include_str!("replay.cu"));
 const BLOCKS_PER_SM: usize = 16;
 const WARP: usize = 32;
 
-/// Source of `replay_given`; `flags` are those of all rules together, `path` writes cash, units and level too.
+/// Source of `replay_given` and `replay_levels`; `flags` are those of all rules together, `path` writes cash, units and level too.
 pub fn given_source(flags: u32, path: bool) -> KernelSource {
     let source = KernelSource::new("replay.cu").texts(&[PRELUDE, ENV, WINDOW, REPLAY]).exact();
     layout::define(source).define("WRITE_PATH", u32::from(path)).define("ENV_FLAGS", format!("{flags}u"))
@@ -44,7 +45,7 @@ impl TradeBuffers {
     }
 }
 
-/// Runs `replay_given` for the decisions `steps`: levels `[Σ n_bars]`.
+/// Runs `replay_given` for the decisions `steps`: `levels` is the address of f64 `[Σ n_bars]`.
 ///
 /// # Errors
 /// [`GpuError::Launch`].
@@ -54,7 +55,7 @@ pub(crate) fn launch_given(
     kernel: &Kernel,
     market: &MarketBuffers,
     path: &PathBuffers,
-    levels: &Buffer<f64>,
+    levels: u64,
     trades: &TradeBuffers,
     steps: Range<u32>,
 ) -> Result<(), GpuError> {
@@ -65,7 +66,7 @@ pub(crate) fn launch_given(
         .buffer(&market.windows)
         .buffer(&market.rules)
         .buffer(&path.pairs)
-        .buffer(levels)
+        .value(levels)
         .buffer(&path.accounts)
         .buffer(&path.equity)
         .buffer(&path.returns)
@@ -80,6 +81,27 @@ pub(crate) fn launch_given(
     // SAFETY: the arguments are replay_given's, in order; every pair's window and path lie inside the buffers, which the
     // evaluator allocated from the same lengths, and its trades between two elements of `start`.
     unsafe { launch.run(device, LaunchShape::covering(n_pair, threads_of(n_pair, device.facts().n_sm))) }
+}
+
+/// Runs `replay_levels`: what the actions `[Σ]`, of which pair i's begin at `from[i]`, stand for in `action_levels`
+/// `[n_policy, n_action]`, into `levels` at every pair's path.
+///
+/// # Errors
+/// The device's.
+#[allow(unsafe_code)]
+pub(crate) fn launch_levels(
+    device: &Device,
+    kernel: &Kernel,
+    market: &MarketBuffers,
+    pairs: &Buffer<RolloutPair>,
+    (from, actions): (&Buffer<i64>, &Buffer<u8>),
+    (action_levels, n_action): (&Buffer<f64>, usize),
+    levels: &Buffer<f64>,
+) -> Result<(), GpuError> {
+    let launch = kernel.launch().buffer(&market.windows).buffer(pairs).buffer(from).buffer(actions);
+    let launch = launch.buffer(action_levels).value(n_action as u32).buffer(levels);
+    // SAFETY: the arguments are replay_levels'; a pair has as many actions at `from` as levels at its path.
+    unsafe { launch.run(device, shared_windows(pairs.len())) }
 }
 
 /// Lanes of a warp follow each other through every branch, so a pair is fastest in a warp of its own: blocks grow only

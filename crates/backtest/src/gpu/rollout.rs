@@ -4,6 +4,7 @@ use gigabar_gpu::header::{PRELUDE, REDUCE};
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape};
 
 use super::layout::{self, EnvAccount, EnvBar, EnvRules, EnvWindow, RolloutPair};
+use super::metrics::METRIC;
 use super::mlp::MlpPlan;
 
 /// The account and one bar of its life, for kernels and for a host compiler.
@@ -40,7 +41,7 @@ pub fn project_source(plan: &MlpPlan) -> KernelSource {
 
 /// Source of `metrics_summarise`.
 pub fn metrics_source() -> KernelSource {
-    let source = KernelSource::new("metrics.cu").texts(&[PRELUDE, ENV, WINDOW, REDUCE, METRICS]).exact();
+    let source = KernelSource::new("metrics.cu").texts(&[PRELUDE, ENV, WINDOW, REDUCE, METRIC, METRICS]).exact();
     super::metrics::CONSTANTS
         .into_iter()
         .fold(layout::define(source), |source, (name, bit)| source.define(name, format!("{bit}u")))

@@ -6,9 +6,11 @@ use super::quantile::quantiles_counted;
 use super::scan::{PairStats, ReturnStats};
 use super::trades::TradeStats;
 use super::value_at_risk::{self, tail_mean};
-use super::window::TAIL;
 use super::{MetricConfig, PathView};
 use crate::path::Counts;
+
+/// Level of the tail ratio, and of the value at risk unless set otherwise.
+pub(crate) const TAIL: f64 = 0.05;
 
 /// Sufficient statistics of one window.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,14 +6,11 @@ use thiserror::Error;
 use super::catalog::{self, UnknownMetric};
 use super::probabilistic_sharpe::probabilistic_sharpe_of;
 use super::scan::{PairStats, ReturnStats};
-use super::stats::{EquityStats, TailStats, WindowStats};
+use super::stats::{EquityStats, TAIL, TailStats, WindowStats};
 use super::trades::TradeStats;
 use super::{benchmark, cagr, calmar, extremes, omega, shape, sharpe, sortino, tail_ratio, total_return, turnover};
 use super::{defined, exposure, ulcer_index, value_at_risk, volatility};
 use crate::path::{Counts, Path, Trade};
-
-/// Level of the tail ratio, and of the value at risk unless set otherwise.
-pub(super) const TAIL: f64 = 0.05;
 
 /// Rates and levels the metrics are measured against.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

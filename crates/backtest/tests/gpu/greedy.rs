@@ -16,17 +16,17 @@ use crate::support::{argmax, device, forward, random_features, random_policy, sa
 const TIE: f32 = 2e-5;
 
 /// A market, features for all its bars, and windows of unequal length.
-struct World {
-    bars: Bars,
+pub(crate) struct World {
+    pub(crate) bars: Bars,
     sigma: Vec<f64>,
-    config: SimConfig,
+    pub(crate) config: SimConfig,
     features: Vec<f32>,
     n_feature: usize,
-    ranges: Vec<std::ops::Range<usize>>,
+    pub(crate) ranges: Vec<std::ops::Range<usize>>,
 }
 
 impl World {
-    fn new(lengths: &[usize], n_feature: usize, config: SimConfig) -> Self {
+    pub(crate) fn new(lengths: &[usize], n_feature: usize, config: SimConfig) -> Self {
         let n_bars = lengths.iter().max().unwrap() + 500;
         let bars = random_walk(n_bars, 11, &RandomWalkConfig::default()).unwrap();
         let ranges = lengths.iter().enumerate().map(|(i, &n)| i % 400..i % 400 + n).collect();
@@ -34,11 +34,11 @@ impl World {
         Self { sigma: sigma(bars.close()), bars, config, features, n_feature, ranges }
     }
 
-    fn market(&self) -> Market<'_> {
+    pub(crate) fn market(&self) -> Market<'_> {
         Market::new(&self.bars, &self.sigma)
     }
 
-    fn evaluator(&self, device: &Device) -> GpuBacktestEvaluator {
+    pub(crate) fn evaluator(&self, device: &Device) -> GpuBacktestEvaluator {
         let rules = Rules::new(&self.config, &self.market()).unwrap();
         let input = |range: &std::ops::Range<usize>| WindowInput {
             market: self.market(),
@@ -78,11 +78,11 @@ impl World {
     }
 }
 
-fn costs() -> SimConfig {
+pub(crate) fn costs() -> SimConfig {
     SimConfig { half_spread_bps: 1.0, commission_bps: 2.0, carry_short: 0.05, ..SimConfig::default() }
 }
 
-fn everything() -> SimConfig {
+pub(crate) fn everything() -> SimConfig {
     SimConfig {
         max_position: 2.0,
         lot_size: 0.25,

@@ -22,7 +22,7 @@ const TIE: f32 = 2e-5;
 
 /// A small market and windows of unequal length inside it.
 pub(crate) struct World {
-    bars: Bars,
+    pub(crate) bars: Bars,
     sigma: Vec<f64>,
     config: SimConfig,
     features: Vec<f32>,

@@ -5,6 +5,7 @@ mod backtesting_py;
 mod engine_reference;
 mod env_lockstep;
 mod external_host;
+mod full_host;
 #[path = "../gpu/grids.rs"]
 mod grids;
 #[path = "../../../gpu/tests/it/host_kernel.rs"]
@@ -19,6 +20,7 @@ mod nvrtc;
 mod nvrtc_sweep;
 mod random_case;
 mod replay_host;
+mod series_case;
 mod signals;
 #[path = "../gpu/support.rs"]
 #[allow(dead_code)]
