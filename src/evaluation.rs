@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use gigabar_backtest::Path as AccountPath;
-use gigabar_backtest::cpu::engine::{Rules, replay};
+use gigabar_backtest::cpu::engine::Rules;
 use gigabar_backtest::ensemble::EnsembleVote;
 use gigabar_backtest::gpu::{GpuBacktestEvaluator, MlpPolicy, WindowInput};
+use gigabar_backtest::metric::MetricConfig;
+use gigabar_backtest::{EvalReport, Path as AccountPath};
 use gigabar_gpu::Device;
 use gigabar_learn::{EnsemblePolicy, NetPolicy, PolicyFile};
 use rayon::prelude::*;
@@ -18,11 +19,27 @@ use crate::printer::Printer;
 
 /// A trained policy, ready to trade a data set.
 pub(crate) struct Candidate {
+    pub(crate) name: String,
     pub(crate) dir: PathBuf,
     pub(crate) file: PolicyFile,
     pub(crate) policy: NetPolicy,
     /// The settings it trades under.
     pub(crate) config: RunConfig,
+}
+
+/// What a policy did.
+pub(crate) struct Traded {
+    /// One account per window.
+    pub(crate) paths: Vec<AccountPath>,
+    /// The metrics, where a GPU made them.
+    pub(crate) report: Option<EvalReport>,
+}
+
+impl Traded {
+    /// On the CPU: still to be measured.
+    pub(crate) fn unmeasured(paths: Vec<AccountPath>) -> Self {
+        Self { paths, report: None }
+    }
 }
 
 /// The work of these candidates in these windows.
@@ -32,40 +49,36 @@ pub(crate) fn work(candidates: &[Candidate], windows: &[Range<usize>]) -> Work {
     Work::Networks { decisions: bars * candidates.len(), weights }
 }
 
-/// The candidates as one policy over every window. `[windows.len()]`
+/// The candidates as one policy over every window.
 pub(crate) fn trade_together(
     candidates: &[Candidate],
     vote: EnsembleVote,
     dataset: &Dataset,
     windows: &[Range<usize>],
-) -> anyhow::Result<Vec<AccountPath>> {
+) -> anyhow::Result<Traded> {
     let members = candidates.iter().map(|candidate| candidate.policy.clone()).collect();
     let ensemble = EnsemblePolicy::new(members, vote)?;
     let rules = dataset.rules(&candidates[0].config.sim)?;
     let walk = |window: &Range<usize>| dataset.trade(&rules, window.clone(), &mut ensemble.clone());
-    Ok(windows.par_iter().map(walk).collect())
+    Ok(Traded::unmeasured(windows.par_iter().map(walk).collect()))
 }
 
-/// Every candidate over every window. `[candidates.len()][windows.len()]`
+/// Every candidate over every window. `[candidates.len()]`
 pub(crate) fn trade(
     candidates: &[Candidate],
     dataset: &Dataset,
     windows: &[Range<usize>],
     compute: &mut Compute,
     printer: Printer,
-) -> anyhow::Result<Vec<Vec<AccountPath>>> {
+) -> anyhow::Result<Vec<Traded>> {
     compute.run(printer, |device| on_gpu(candidates, dataset, windows, device), || on_cpu(candidates, dataset, windows))
 }
 
-fn on_cpu(
-    candidates: &[Candidate],
-    dataset: &Dataset,
-    windows: &[Range<usize>],
-) -> anyhow::Result<Vec<Vec<AccountPath>>> {
-    let one = |candidate: &Candidate| -> anyhow::Result<Vec<AccountPath>> {
+fn on_cpu(candidates: &[Candidate], dataset: &Dataset, windows: &[Range<usize>]) -> anyhow::Result<Vec<Traded>> {
+    let one = |candidate: &Candidate| {
         let rules = dataset.rules(&candidate.config.sim)?;
         let walk = |window: &Range<usize>| dataset.trade(&rules, window.clone(), &mut candidate.policy.clone());
-        Ok(windows.par_iter().map(walk).collect())
+        Ok(Traded::unmeasured(windows.par_iter().map(walk).collect()))
     };
     candidates.par_iter().map(one).collect()
 }
@@ -75,32 +88,21 @@ fn on_gpu(
     dataset: &Dataset,
     windows: &[Range<usize>],
     device: &Device,
-) -> anyhow::Result<Vec<Vec<AccountPath>>> {
-    let market = dataset.market();
-    let mut paths = vec![Vec::new(); candidates.len()];
+) -> anyhow::Result<Vec<Traded>> {
+    let mut traded: Vec<Option<Traded>> = candidates.iter().map(|_| None).collect();
     for group in groups(candidates) {
         let first = &candidates[group[0]];
+        let features = windows.iter().map(|window| features_of(first, window)).collect::<Vec<_>>();
         let rules = dataset.rules(&first.config.sim)?;
-        let scaled = first.policy.features();
-        let input = |range: &Range<usize>| WindowInput {
-            market,
-            rules: &rules,
-            range: range.clone(),
-            features: &scaled.values()[range.start * scaled.n_feature()..range.end * scaled.n_feature()],
-        };
-        let inputs: Vec<WindowInput<'_>> = windows.iter().map(input).collect();
-        let mut evaluator = GpuBacktestEvaluator::upload_windows(device, &inputs)?;
+        let mut evaluator = upload(device, dataset, &rules, windows, &features)?;
         let policies: Vec<MlpPolicy> = group.iter().map(|&i| candidates[i].policy.on_device()).collect();
-        evaluator.evaluate_with_actions(&policies, first.config.metric.risk_free)?;
-        for (k, &i) in group.iter().enumerate() {
-            for (w, window) in windows.iter().enumerate() {
-                let actions = evaluator.path(k, w)?.actions;
-                let levels: Vec<f64> = actions.iter().map(|&a| policies[k].levels[usize::from(a)]).collect();
-                paths[i].push(replay(&rules, &market, window.clone(), &levels));
-            }
+        let names: Vec<String> = group.iter().map(|&i| candidates[i].name.clone()).collect();
+        let reports = evaluator.evaluate_full(&dataset.bars, &policies, &names, &first.config.metric, 1)?;
+        for (k, (report, &i)) in reports.into_iter().zip(&group).enumerate() {
+            traded[i] = Some(Traded { paths: evaluator.paths_full(k)?, report: Some(report) });
         }
     }
-    Ok(paths)
+    Ok(traded.into_iter().flatten().collect())
 }
 
 /// One account per window, given a level for every bar of the data set. Bit for bit what the CPU makes of them.
@@ -109,18 +111,35 @@ pub(crate) fn replay_on_gpu(
     dataset: &Dataset,
     rules: &Rules,
     windows: &[Range<usize>],
-    levels: &[f64],
-) -> anyhow::Result<Vec<AccountPath>> {
+    (name, levels): (&str, &[f64]),
+    config: &MetricConfig,
+) -> anyhow::Result<Traded> {
+    let features = vec![&[][..]; windows.len()];
+    let mut evaluator = upload(device, dataset, rules, windows, &features)?;
+    let levels: Vec<&[f64]> = windows.iter().map(|range| &levels[range.start..range.end - 1]).collect();
+    let report = evaluator.replay_full(&dataset.bars, &[name.to_owned()], &levels, config, 1)?.pop();
+    Ok(Traded { paths: evaluator.paths_full(0)?, report })
+}
+
+/// The windows on the device, each with its features `[n_bars, n_feature]`.
+fn upload(
+    device: &Device,
+    dataset: &Dataset,
+    rules: &Rules,
+    windows: &[Range<usize>],
+    features: &[&[f32]],
+) -> anyhow::Result<GpuBacktestEvaluator> {
     let market = dataset.market();
-    let input = |range: &Range<usize>| WindowInput { market, rules, range: range.clone(), features: &[] };
-    let inputs: Vec<WindowInput<'_>> = windows.iter().map(input).collect();
-    let evaluator = GpuBacktestEvaluator::upload_windows(device, &inputs)?;
-    let cases: Vec<(usize, &[f64])> =
-        windows.iter().enumerate().map(|(w, range)| (w, &levels[range.start..range.end - 1])).collect();
-    // A bar can end one trade by a change of sides and the next by a barrier.
-    let most_trades = 2 * windows.iter().map(Range::len).max().unwrap_or(0);
-    let (paths, _) = evaluator.replay(&cases, most_trades, 0.0)?;
-    Ok(paths.into_iter().map(|read| read.path).collect())
+    let windows = windows.iter().zip(features);
+    let inputs: Vec<WindowInput<'_>> =
+        windows.map(|(range, features)| WindowInput { market, rules, range: range.clone(), features }).collect();
+    Ok(GpuBacktestEvaluator::upload_windows(device, &inputs)?)
+}
+
+/// A window's rows of a candidate's own scaled features. `[n_bars, n_feature]`
+fn features_of<'a>(candidate: &'a Candidate, window: &Range<usize>) -> &'a [f32] {
+    let scaled = candidate.policy.features();
+    &scaled.values()[window.start * scaled.n_feature()..window.end * scaled.n_feature()]
 }
 
 /// Candidates that one upload serves: the same scaled features, the same rules, networks of one shape.

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::config::RunConfig;
 use crate::dataset::Dataset;
+use crate::evaluation::Traded;
 use crate::failure::{Early, hinted};
 use crate::printer::Printer;
 use crate::run_folder::{RunFolder, RunInfo};
@@ -23,8 +24,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) config: &'a RunConfig,
     pub(crate) info: &'a RunInfo,
     pub(crate) dataset: &'a Dataset,
-    /// One per window.
-    pub(crate) paths: &'a [AccountPath],
+    pub(crate) traded: &'a Traded,
     /// The bars trained on before each window; empty when nothing was trained.
     pub(crate) train: &'a [Range<usize>],
     pub(crate) training: Vec<TrainingCurve>,
@@ -37,23 +37,23 @@ pub(crate) struct Outcome<'a> {
 
 impl<'a> Outcome<'a> {
     /// Of a policy that was not trained here, nor chosen from others.
-    pub(crate) fn of_paths(
-        config: &'a RunConfig,
-        info: &'a RunInfo,
-        dataset: &'a Dataset,
-        paths: &'a [AccountPath],
-    ) -> Self {
+    pub(crate) fn of(config: &'a RunConfig, info: &'a RunInfo, dataset: &'a Dataset, traded: &'a Traded) -> Self {
         Self {
             config,
             info,
             dataset,
-            paths,
+            traded,
             train: &[],
             training: Vec::new(),
             trials: Trials::count(1),
             sweep: None,
             seen: None,
         }
+    }
+
+    fn measured(&self) -> EvalReport {
+        let (info, bars) = (self.info, &self.dataset.bars);
+        EvalReport::with_trials(&info.policy, bars, &self.traded.paths, &self.config.metric, self.trials)
     }
 
     /// Measures it.
@@ -69,8 +69,8 @@ impl<'a> Outcome<'a> {
             device: self.info.device.clone(),
             seed: self.config.seed,
             settings_toml: self.config.to_toml()?,
-            report: EvalReport::with_trials(&self.info.policy, bars, self.paths, &self.config.metric, self.trials),
-            curves: self.paths.iter().enumerate().map(curve).collect(),
+            report: self.traded.report.clone().unwrap_or_else(|| self.measured()),
+            curves: self.traded.paths.iter().enumerate().map(curve).collect(),
             training: self.training,
             seen: self.seen,
             sweep: self.sweep,

@@ -13,7 +13,7 @@ use crate::args::BacktestArgs;
 use crate::config::RunConfig;
 use crate::dataset::Dataset;
 use crate::device::{Compute, Wanted, Work};
-use crate::evaluation::replay_on_gpu;
+use crate::evaluation::{Traded, replay_on_gpu};
 use crate::outcome::{self, Outcome, Thresholds};
 use crate::printer::Printer;
 use crate::run_folder::RunFolder;
@@ -84,22 +84,25 @@ impl Job<'_> {
         mut policy: Box<dyn Policy>,
         swept: Option<&Swept<'_>>,
     ) -> anyhow::Result<(RunReport, Vec<AccountPath>)> {
-        let (dataset, windows) = (self.dataset, self.windows);
-        let rules = dataset.rules(&self.config.sim)?;
-        let paths: Vec<_> = match &self.compute {
+        let Self { config, dataset, windows, compute, .. } = self;
+        let (rules, name) = (dataset.rules(&config.sim)?, policy.name());
+        let traded = match compute {
             Compute::Cuda { device, .. } if swept.is_none() => {
                 let levels = levels_of(policy.as_mut(), dataset, windows);
-                replay_on_gpu(device, dataset, &rules, windows, &levels)?
+                replay_on_gpu(device, dataset, &rules, windows, (&name, &levels), &config.metric)?
             }
-            _ => windows.iter().map(|window| dataset.trade(&rules, window.clone(), policy.as_mut())).collect(),
+            _ => {
+                let trade = |window: &Range<usize>| dataset.trade(&rules, window.clone(), policy.as_mut());
+                Traded::unmeasured(windows.iter().map(trade).collect())
+            }
         };
-        let info = setup::run_info(VERB, &policy.name(), &self.compute.name(), &dataset.summary);
-        let outcome = Outcome::of_paths(self.config, &info, dataset, &paths);
+        let info = setup::run_info(VERB, &name, &compute.name(), &dataset.summary);
+        let outcome = Outcome::of(config, &info, dataset, &traded);
         let report = match swept {
             Some(swept) => Outcome { trials: swept.trials, sweep: Some(swept.report.clone()), ..outcome }.report()?,
             None => outcome.report()?,
         };
-        Ok((report, paths))
+        Ok((report, traded.paths))
     }
 }
 

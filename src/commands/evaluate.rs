@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use gigabar::report::RunReport;
-use gigabar_backtest::Path as AccountPath;
 use gigabar_backtest::ensemble::EnsembleVote;
 use gigabar_learn::checkpoint::{POLICY_FILE, load_policy, read_policy_file};
 use gigabar_market::feature::FeatureTable;
@@ -14,7 +13,7 @@ use crate::args::EvaluateArgs;
 use crate::config::RunConfig;
 use crate::dataset::Dataset;
 use crate::device::{Compute, Wanted, Work};
-use crate::evaluation::{self, Candidate};
+use crate::evaluation::{self, Candidate, Traded};
 use crate::failure::hinted;
 use crate::outcome::{self, Outcome};
 use crate::printer::Printer;
@@ -51,13 +50,13 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let entries = match vote {
         None => {
             let traded = evaluation::trade(&candidates, &dataset, &windows, &mut compute, printer)?;
-            let one = |((candidate, paths), seen)| Entry::one(candidate, paths, seen);
+            let one = |((candidate, traded), seen)| Entry::one(candidate, traded, seen);
             candidates.iter().zip(traded).zip(seen).map(one).collect()
         }
         Some(vote) => {
             same_rules(&candidates)?;
-            let paths = evaluation::trade_together(&candidates, vote, &dataset, &windows)?;
-            vec![Entry::together(&candidates, vote, paths, seen_together(&seen))]
+            let traded = evaluation::trade_together(&candidates, vote, &dataset, &windows)?;
+            vec![Entry::together(&candidates, vote, traded, seen_together(&seen))]
         }
     };
     show(&entries, args.out.as_deref(), &dataset, &compute, printer)
@@ -69,25 +68,20 @@ struct Entry<'a> {
     /// Above its tables, where there are several.
     heading: String,
     config: &'a RunConfig,
-    paths: Vec<AccountPath>,
+    traded: Traded,
     /// Why the bars may not be unseen ones.
     seen: Option<String>,
 }
 
 impl<'a> Entry<'a> {
-    fn one(candidate: &'a Candidate, paths: Vec<AccountPath>, seen: Option<String>) -> Self {
-        let Candidate { dir, config, .. } = candidate;
-        Self { name: label(dir), heading: dir.display().to_string(), config, paths, seen }
+    fn one(candidate: &'a Candidate, traded: Traded, seen: Option<String>) -> Self {
+        let Candidate { name, dir, config, .. } = candidate;
+        Self { name: name.clone(), heading: dir.display().to_string(), config, traded, seen }
     }
 
-    fn together(
-        candidates: &'a [Candidate],
-        vote: EnsembleVote,
-        paths: Vec<AccountPath>,
-        seen: Option<String>,
-    ) -> Self {
+    fn together(candidates: &'a [Candidate], vote: EnsembleVote, traded: Traded, seen: Option<String>) -> Self {
         let name = format!("ensemble of {} ({vote})", candidates.len());
-        Self { heading: name.clone(), name, config: &candidates[0].config, paths, seen }
+        Self { heading: name.clone(), name, config: &candidates[0].config, traded, seen }
     }
 }
 
@@ -141,7 +135,7 @@ fn candidate(
     if trained_costs {
         config.sim = file.sim.clone();
     }
-    Ok(Candidate { dir, file, policy, config })
+    Ok(Candidate { name: label(&dir), dir, file, policy, config })
 }
 
 fn conclude(
@@ -150,12 +144,12 @@ fn conclude(
     dataset: &Dataset,
     out: Option<&Path>,
 ) -> anyhow::Result<(RunReport, Option<RunFolder>)> {
-    let Entry { config, paths, seen, .. } = entry;
-    let report = Outcome { seen: seen.clone(), ..Outcome::of_paths(config, info, dataset, paths) }.report()?;
+    let Entry { config, traded, seen, .. } = entry;
+    let report = Outcome { seen: seen.clone(), ..Outcome::of(config, info, dataset, traded) }.report()?;
     let folder = match out {
         Some(out) => {
             let folder = RunFolder::create(Some(out), VERB, config, info)?;
-            outcome::write(&folder, &report, dataset, paths)?;
+            outcome::write(&folder, &report, dataset, &traded.paths)?;
             Some(folder)
         }
         None => None,

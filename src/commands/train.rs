@@ -9,6 +9,7 @@ use gigabar_market::feature::FeatureTable;
 use crate::args::{ConfigArgs, DataArgs, RunArgs, TrainArgs};
 use crate::config::RunConfig;
 use crate::dataset::Dataset;
+use crate::evaluation::Traded;
 use crate::failure::{Early, broken_off, hinted};
 use crate::outcome::{self, Outcome};
 use crate::printer::Printer;
@@ -166,9 +167,10 @@ pub(crate) fn train_and_trade(
     let windows = plan.test.iter().zip(&mut policies);
     let paths: Vec<_> = windows.map(|(window, policy)| dataset.trade(&rules, window.clone(), policy)).collect();
     let (_, info) = folder.settings()?;
-    let outcome = Outcome::of_paths(config, &info, dataset, &paths);
+    let traded = Traded::unmeasured(paths);
+    let outcome = Outcome::of(config, &info, dataset, &traded);
     let report = Outcome { train: &plan.train, training: log.curves(), ..outcome }.report()?;
-    outcome::write(folder, &report, dataset, &paths)?;
+    outcome::write(folder, &report, dataset, &traded.paths)?;
     Ok(Some(report))
 }
 
