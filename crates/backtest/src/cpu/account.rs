@@ -23,7 +23,7 @@ pub struct Account {
     pub(super) last_return: f64,
     pub(super) trade: OpenTrade,
     tally: Tally,
-    counts: Counts,
+    pub(super) counts: Counts,
 }
 
 /// The trade in progress; meaningful while units are held.

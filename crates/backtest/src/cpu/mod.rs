@@ -4,5 +4,6 @@ pub mod account;
 pub mod engine;
 mod kelly;
 pub mod observation;
+mod quiet;
 pub mod reference;
 pub mod reward;

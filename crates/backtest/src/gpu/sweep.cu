@@ -10,7 +10,7 @@
 // through quiet bars: while it holds its level, its cash and units do not change, and equity is cash + units·close. Each tile has two parts:
 // the trades (env_step at each bar whose level differs, all lanes at their own bar), then the statistics of all bars.
 
-#define FULL_MASK 0xffffffffu
+#define GROUP 4  // bars whose divisions run side by side
 
 // Carried from launch to launch, and the result. Layout twin: gpu/sweep.rs; statistics: sweep::Statistics.
 struct SweepState {
@@ -147,40 +147,89 @@ GB_DEVICE u32 sweep_trade(const EnvRules& rules, EnvAccount& a, WalkShared& shar
     return changed;
 }
 
+// Whether divisions by x and of x stay clear of overflow and of subnormal numbers.
+GB_DEVICE bool sweep_usual(f64 x) { return (u32)((u64)__double_as_longlong(x) >> 52) - 500u < 1000u; }
+
+// a / b of usual numbers: the instructions a division compiles to, without the call for unusual ones that keeps neighbouring divisions
+// from running side by side. Correctly rounded.
+GB_DEVICE f64 sweep_quotient(f64 a, f64 b) {
+#if defined(__CUDACC__)
+    f64 y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(b));
+#else
+    f64 y = 1.0 / b;
+#endif
+    y = __hiloint2double(__double2hiint(y), 1);  // good to 20 bits, then to 60, then to all
+    f64 e = __fma_rn(-b, y, 1.0);
+    e = __fma_rn(e, e, e);
+    y = __fma_rn(y, e, y);
+    e = __fma_rn(-b, y, 1.0);
+    y = __fma_rn(y, e, y);
+    f64 q = __dmul_rn(a, y);
+    return __fma_rn(y, __fma_rn(-b, q, a), q);
+}
+
+struct SweepSums {
+    f64 sum;      // of deviations from the mean so far
+    f64 squares;  // of them
+    f64 shallow;  // a trough above this share of its peak is no deeper than the deepest
+};
+
+// Above 1 by more than the product and the quotient below can be off.
+#define SHALLOW_MARGIN (1.0 + 1e-15)
+
+// One bar into the statistics.
+GB_DEVICE void sweep_bar(SweepState& s, SweepSums& sums, f64 ret, f64 equity) {
+    f64 d = ret - s.mean;
+    sums.sum += d;
+    sums.squares += d * d;
+    s.largest = env_max(s.largest, fabs(ret));
+    bool top = equity >= s.peak;
+    if (top && s.trough < s.peak * sums.shallow) {
+        s.max_drawdown = env_max(s.max_drawdown, 1.0 - s.trough / s.peak);
+        sums.shallow = (1.0 - s.max_drawdown) * SHALLOW_MARGIN;
+    }
+    s.trough = top ? equity : env_min(s.trough, equity);
+    s.peak = top ? equity : s.peak;
+    s.equity = equity;
+}
+
 // Statistics of a tile's n bars; cash and units are those before it and become those after it.
 GB_DEVICE void sweep_count(SweepState& s, const WalkShared& shared, const EnvBar* bars, u32 changed, u32 n, f64& cash,
                            f64& units, int lane) {
-    f64 sum = 0.0;
-    f64 squares = 0.0;
+    SweepSums sums{0.0, 0.0, (1.0 - s.max_drawdown) * SHALLOW_MARGIN};
     u32 k = 0;
-#pragma unroll 4
-    for (u32 i = 0; i < n; ++i) {
-        if (changed >> i & 1) {
-            cash = shared.cash[k][lane];
-            units = shared.units[k][lane];
-            k += 1;
+    for (u32 first = 0; first < n; first += GROUP) {
+        f64 equity[GROUP + 1];
+        equity[0] = s.equity;
+        bool usual = sweep_usual(s.equity);
+#pragma unroll
+        for (int i = 0; i < GROUP; ++i) {
+            if (changed >> (first + i) & 1) {
+                cash = shared.cash[k][lane];
+                units = shared.units[k][lane];
+                k += 1;
+            }
+            equity[i + 1] = cash + units * bars[first + i + 1].close;
+            usual = usual && sweep_usual(equity[i + 1]);
         }
-        f64 equity = cash + units * bars[i + 1].close;
-        f64 ret = s.equity > 0.0 ? equity / s.equity - 1.0 : 0.0;
-        if (s.n == 0 && i == 0) s.mean = ret;
-        f64 d = ret - s.mean;
-        sum += d;
-        squares += d * d;
-        s.largest = env_max(s.largest, fabs(ret));
-        if (equity >= s.peak) {
-            // Without a fall since the peak there is nothing to divide.
-            if (s.trough < s.peak) s.max_drawdown = env_max(s.max_drawdown, 1.0 - s.trough / s.peak);
-            s.peak = equity;
-            s.trough = equity;
+        f64 ret[GROUP];
+        if (usual) {
+#pragma unroll
+            for (int i = 0; i < GROUP; ++i) ret[i] = sweep_quotient(equity[i + 1], equity[i]) - 1.0;
         } else {
-            s.trough = env_min(s.trough, equity);
+            for (int i = 0; i < GROUP; ++i) ret[i] = equity[i] > 0.0 ? equity[i + 1] / equity[i] - 1.0 : 0.0;
         }
-        s.equity = equity;
+        if (s.n == 0 && first == 0) s.mean = ret[0];
+#pragma unroll
+        for (int i = 0; i < GROUP; ++i) {
+            if (first + i < n) sweep_bar(s, sums, ret[i], equity[i + 1]);
+        }
     }
     s.n += n;
-    f64 shift = sum / (f64)s.n;
+    f64 shift = sums.sum / (f64)s.n;
     s.mean += shift;
-    s.m2 += squares - sum * shift;
+    s.m2 += sums.squares - sums.sum * shift;
 }
 
 extern "C" __global__ void __launch_bounds__(32, WALK_WARPS)

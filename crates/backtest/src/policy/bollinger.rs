@@ -4,7 +4,7 @@
 use super::indicator::Indicator;
 use super::parameter::{Invalid, Kind, Values};
 use super::sma_cross::long_only;
-use super::strategy::{MAX_INPUTS, Signal, Strategy};
+use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
 
 /// Level +1 when the close is below the lower band, until a close at or above the mean; −1 (`long_only`: 0) when it is
 /// above the upper band, until a close at or below the mean. Otherwise the level is kept; 0 before `period` bars exist.
@@ -36,8 +36,8 @@ impl Strategy for Bollinger {
         format!("bollinger:period={},width={}{}", self.period, self.width, long_only(self.long_only))
     }
 
-    fn indicators(&self) -> Vec<Indicator> {
-        vec![Indicator::Sma(self.period), Indicator::StdDev(self.period)]
+    fn indicators(&self) -> Inputs {
+        inputs(&[Indicator::Sma(self.period), Indicator::StdDev(self.period)])
     }
 
     fn signal(&self, close: f64, &[mean, std, ..]: &[f64; MAX_INPUTS]) -> Signal {

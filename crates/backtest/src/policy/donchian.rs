@@ -3,7 +3,7 @@
 use super::indicator::Indicator;
 use super::parameter::{Invalid, Kind, Values};
 use super::sma_cross::long_only;
-use super::strategy::{MAX_INPUTS, Signal, Strategy};
+use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
 
 /// Level +1 when the close is above the highest high of the `period` bars before; −1 (`long_only`: out of a long) when it
 /// is below their lowest low. A long is left when the close is below the lowest low of the `exit` bars before, a short
@@ -34,9 +34,14 @@ impl Strategy for Donchian {
         format!("donchian:period={},exit={}{}", self.period, self.exit, long_only(self.long_only))
     }
 
-    fn indicators(&self) -> Vec<Indicator> {
+    fn indicators(&self) -> Inputs {
         let (period, exit) = (self.period, self.exit);
-        vec![Indicator::Highest(period), Indicator::Lowest(period), Indicator::Highest(exit), Indicator::Lowest(exit)]
+        inputs(&[
+            Indicator::Highest(period),
+            Indicator::Lowest(period),
+            Indicator::Highest(exit),
+            Indicator::Lowest(exit),
+        ])
     }
 
     fn signal(&self, close: f64, &[top, bottom, exit_top, exit_bottom]: &[f64; MAX_INPUTS]) -> Signal {

@@ -4,7 +4,7 @@
 use super::indicator::Indicator;
 use super::parameter::{Invalid, Kind, Values};
 use super::sma_cross::{cross, long_only};
-use super::strategy::{MAX_INPUTS, Signal, Strategy};
+use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
 
 /// Level +1 while EMA(fast) > EMA(slow) of the closes, −1 (`long_only`: 0) while less, unchanged while equal; 0 before
 /// `slow` bars exist.
@@ -36,8 +36,8 @@ impl Strategy for EmaCross {
         format!("ema-cross:fast={},slow={}{}", self.fast, self.slow, long_only(self.long_only))
     }
 
-    fn indicators(&self) -> Vec<Indicator> {
-        vec![Indicator::Ema(self.fast), Indicator::Ema(self.slow)]
+    fn indicators(&self) -> Inputs {
+        inputs(&[Indicator::Ema(self.fast), Indicator::Ema(self.slow)])
     }
 
     fn signal(&self, _close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal {

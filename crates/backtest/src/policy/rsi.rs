@@ -3,7 +3,7 @@
 use super::indicator::Indicator;
 use super::parameter::{Invalid, Kind, Values};
 use super::sma_cross::long_only;
-use super::strategy::{MAX_INPUTS, Signal, Strategy};
+use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
 
 /// Level +1 from the bar whose RSI is below `low` until a bar whose RSI is above `high`; from there −1 (`long_only`: 0)
 /// until it is below `low` again. In between, and at either threshold itself, the level is kept. 0 before the RSI exists
@@ -40,8 +40,8 @@ impl Strategy for RsiReversal {
         format!("rsi:period={period},low={low},high={high}{}", long_only(self.long_only))
     }
 
-    fn indicators(&self) -> Vec<Indicator> {
-        vec![Indicator::Rsi(self.period)]
+    fn indicators(&self) -> Inputs {
+        inputs(&[Indicator::Rsi(self.period)])
     }
 
     fn signal(&self, _close: f64, &[rsi, ..]: &[f64; MAX_INPUTS]) -> Signal {

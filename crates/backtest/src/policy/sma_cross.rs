@@ -3,7 +3,7 @@
 
 use super::indicator::Indicator;
 use super::parameter::{Invalid, Kind, Values};
-use super::strategy::{MAX_INPUTS, Signal, Strategy};
+use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
 
 /// Level +1 while SMA(fast) > SMA(slow) of the closes, −1 (`long_only`: 0) while less, unchanged while equal; 0 before
 /// `slow` bars exist.
@@ -35,8 +35,8 @@ impl Strategy for SmaCross {
         format!("sma-cross:fast={},slow={}{}", self.fast, self.slow, long_only(self.long_only))
     }
 
-    fn indicators(&self) -> Vec<Indicator> {
-        vec![Indicator::Sma(self.fast), Indicator::Sma(self.slow)]
+    fn indicators(&self) -> Inputs {
+        inputs(&[Indicator::Sma(self.fast), Indicator::Sma(self.slow)])
     }
 
     fn signal(&self, _close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal {

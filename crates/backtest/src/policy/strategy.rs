@@ -10,6 +10,14 @@ use super::{Bollinger, Donchian, EmaCross, Observation, Policy, RsiReversal, Sma
 /// Indicators a strategy reads at most.
 pub const MAX_INPUTS: usize = 4;
 
+/// The indicators a strategy reads, the first ones of the array.
+pub type Inputs = [Option<Indicator>; MAX_INPUTS];
+
+/// At most [`MAX_INPUTS`] indicators.
+pub(super) fn inputs(read: &[Indicator]) -> Inputs {
+    std::array::from_fn(|i| read.get(i).copied())
+}
+
 /// What a strategy wants at the close of a bar. Bits, so that a device holds a bar's in four of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Signal(pub u8);
@@ -72,8 +80,8 @@ pub trait Strategy: Debug + Copy + Send + Sync + 'static {
     /// Name with parameters, as [`parse`](super::parse()) reads it.
     fn name(&self) -> String;
 
-    /// What it reads, at most [`MAX_INPUTS`], in the order [`Self::signal`] gets it.
-    fn indicators(&self) -> Vec<Indicator>;
+    /// What it reads, at least one, in the order [`Self::signal`] gets it.
+    fn indicators(&self) -> Inputs;
 
     /// The signal at a bar's close, given the indicators there. A comparison with NaN is false, so an undefined indicator
     /// gives no signal.
@@ -104,7 +112,7 @@ pub struct StrategyPolicy<S> {
 impl<S: Strategy> StrategyPolicy<S> {
     /// Not yet in any window.
     pub fn new(strategy: S) -> Self {
-        let streams = strategy.indicators().into_iter().map(Stream::new).collect();
+        let streams = strategy.indicators().into_iter().flatten().map(Stream::new).collect();
         Self { strategy, streams, level: 0.0 }
     }
 }
@@ -187,7 +195,7 @@ impl AnyStrategy {
     }
 
     /// What it reads.
-    pub fn indicators(&self) -> Vec<Indicator> {
+    pub fn indicators(&self) -> Inputs {
         each!(self, strategy => strategy.indicators())
     }
 
@@ -206,7 +214,7 @@ impl AnyStrategy {
 #[cfg(test)]
 pub(super) fn levels_of(strategy: impl Strategy, close: &[f64]) -> Vec<f64> {
     let prices = Prices { high: close, low: close, close };
-    let mut streams: Vec<Stream> = strategy.indicators().into_iter().map(Stream::new).collect();
+    let mut streams: Vec<Stream> = strategy.indicators().into_iter().flatten().map(Stream::new).collect();
     let mut level = 0.0;
     let mut step = |t: usize| {
         let mut inputs = [f64::NAN; MAX_INPUTS];

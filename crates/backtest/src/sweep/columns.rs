@@ -1,5 +1,7 @@
 //! [`Columns`]: the distinct indicators of many parameter sets.
 
+use std::collections::HashMap;
+
 use crate::policy::indicator::Indicator;
 use crate::policy::strategy::{AnyStrategy, MAX_INPUTS};
 
@@ -14,13 +16,20 @@ pub(crate) struct Columns {
 impl Columns {
     /// Of the strategies, each of which reads at least one indicator.
     pub(crate) fn of(strategies: &[AnyStrategy]) -> Self {
-        let read: Vec<Vec<Indicator>> = strategies.iter().map(AnyStrategy::indicators).collect();
-        let mut indicators: Vec<Indicator> = read.iter().flatten().copied().collect();
+        let mut place = HashMap::new();
+        for strategy in strategies {
+            place.extend(strategy.indicators().into_iter().flatten().map(|own| (own, 0)));
+        }
+        let mut indicators: Vec<Indicator> = place.keys().copied().collect();
         indicators.sort_unstable();
-        indicators.dedup();
-        let place = |indicator: &Indicator| indicators.partition_point(|other| other < indicator) as u32;
-        let inputs = |own: &Vec<Indicator>| std::array::from_fn(|k| own.get(k).or(own.first()).map_or(0, place));
-        Self { inputs: read.iter().map(inputs).collect(), indicators }
+        for (own, column) in indicators.iter().zip(0..) {
+            place.insert(*own, column);
+        }
+        let inputs = |strategy: &AnyStrategy| {
+            let own = strategy.indicators();
+            own.map(|input| input.or(own[0]).and_then(|input| place.get(&input).copied()).unwrap_or(0))
+        };
+        Self { inputs: strategies.iter().map(inputs).collect(), indicators }
     }
 
     /// Every indicator once.

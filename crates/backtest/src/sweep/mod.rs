@@ -149,8 +149,10 @@ impl Run {
         for (i, t) in chunk.enumerate() {
             let signal = strategy.signal(market.close[t], &inputs.map(|column| column[i]));
             self.level = signal.apply(self.level);
-            let step = self.account.step(rules, market, t, self.level, t + 1 == end, &mut count);
-            self.statistics.push(step.ret, step.equity);
+            let last = t + 1 == end;
+            let passed = if last { None } else { self.account.pass(rules, market, t, self.level) };
+            let ret = passed.unwrap_or_else(|| self.account.step(rules, market, t, self.level, last, &mut count).ret);
+            self.statistics.push(ret, self.account.equity());
         }
     }
 

@@ -43,6 +43,12 @@ static inline unsigned atomicAdd(unsigned* address, unsigned value) {
     *address += value;
     return before;
 }
+static inline double __hiloint2double(int high, int low) {
+    return __longlong_as_double((long long)(((unsigned long long)(unsigned)high << 32) | (unsigned)low));
+}
+static inline int __double2hiint(double value) { return (int)(__double_as_longlong(value) >> 32); }
+static inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
+static inline double __dmul_rn(double a, double b) { return a * b; }
 static inline int __ffs(int bits) { return __builtin_ffs(bits); }
 
 struct HostBarrier {
