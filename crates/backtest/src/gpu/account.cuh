@@ -25,7 +25,7 @@ struct SlotShared {
     alignas(16) f32 observed[N_LIFE][N_PORTFOLIO];
     alignas(16) f32 last[LAST];   // output of the last hidden layer
     EnvAccount life[N_LIFE];      // LIVES: after each action, for the step to come and the one before
-    EnvRules rules;               // unless ONE_RULES
+    EnvRules rules;
     f64 close, sigma;             // of the bar observed, unless LIVES
     f64 level[N_ACTION];
     i32 action;
@@ -36,7 +36,8 @@ struct NoTrades {
     GB_DEVICE void operator()(const EnvTrade&) {}
 };
 
-// One set of rules for all windows lies in the kernel's parameters, where reading costs nothing.
+// One set of rules for all windows lies in the kernel's parameters, where reading costs nothing. (An account's first cash
+// comes from the copy in shared memory all the same: see sweep_walk.)
 #if ONE_RULES
 #define RULES_OF(slot) one
 #else
@@ -80,7 +81,7 @@ GB_DEVICE void account_warps(SlotShared& slot, const EnvRules& one, const f32* h
     int action = 0;
     if (warp == 0) {
         if (lane == 0) {
-            account_begin(slot.life[0], RULES_OF(slot), *saved, equity, pair.path, t0);
+            account_begin(slot.life[0], slot.rules, *saved, equity, pair.path, t0);
             for (int k = 1; k < N_LIFE; ++k) slot.life[k] = slot.life[0];
             slot.action = 0;
         }
@@ -154,7 +155,7 @@ GB_DEVICE void account_warp(SlotShared* slots, int group, const EnvRules& one, c
     EnvBar now = pair.bar(t0);
     EnvBar next = pair.bar(t0 + 1);
     if (keeps) {
-        account_begin(own.life[0], RULES_OF(own), saved[keeper], equity, pair.path, t0);
+        account_begin(own.life[0], own.rules, saved[keeper], equity, pair.path, t0);
         own.close = now.close;
         own.sigma = now.sigma;
     }

@@ -232,11 +232,13 @@ GB_DEVICE void sweep_count(SweepState& s, const WalkShared& shared, const EnvBar
     s.m2 += sums.squares - sums.sum * shift;
 }
 
+// The rules come by address: taken by value, NVVM 13.0 reads the first cash from them where the loop's own cash belongs.
 extern "C" __global__ void __launch_bounds__(32, WALK_WARPS)
-    sweep_walk(const __grid_constant__ EnvRules rules, const EnvBar* __restrict__ bars, const f64* __restrict__ lows,
+    sweep_walk(const EnvRules* __restrict__ own_rules, const EnvBar* __restrict__ bars, const f64* __restrict__ lows,
                const f64* __restrict__ highs, const u64* __restrict__ signals, EnvAccount* accounts, SweepState* states,
                const __grid_constant__ SweepSpan span) {
     __shared__ WalkShared shared;
+    const EnvRules& rules = *own_rules;
     const u32 words = (TILE + 1) * 6;
     int lane = (int)threadIdx.x;
     u32 index = blockIdx.x * span.lanes + (u32)lane;

@@ -59,6 +59,8 @@ pub fn sweep_source(flags: u32) -> KernelSource {
 pub struct GpuSweep {
     device: Device,
     rules: EnvRules,
+    /// The same on the device. `[1]`
+    device_rules: Buffer<EnvRules>,
     /// Bars of the window.
     range: Range<usize>,
     periods_per_year: f64,
@@ -131,6 +133,7 @@ impl GpuSweep {
         let sweep = Self {
             device: device.clone(),
             rules,
+            device_rules: device.upload("rules", &[rules])?,
             range,
             periods_per_year: market.periods_per_year,
             table_bytes: TABLE_BYTES,
@@ -284,7 +287,7 @@ impl GpuSweep {
         accounts: &Buffer<EnvAccount>,
         states: &Buffer<SweepState>,
     ) -> Result<(), GpuError> {
-        let launch = self.kernels.walk.launch().value(self.rules).buffer(&self.bars).buffer(&self.lows);
+        let launch = self.kernels.walk.launch().buffer(&self.device_rules).buffer(&self.bars).buffer(&self.lows);
         let launch = launch.buffer(&self.highs).buffer(signals).buffer(accounts).buffer(states).value(span);
         let n_block = (span.n_set as usize).div_ceil(span.lanes as usize);
         // SAFETY: the arguments are sweep_walk's; it clamps bars to the window and sets to n_set.

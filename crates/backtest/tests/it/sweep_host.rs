@@ -45,7 +45,7 @@ fn sweep_kernels(flags: u32) -> HostKernel {
         "n[0], n[1], 1, n[2], [=] {{ switch (n[3]) {{ \
          case 0: sweep_extremes((EnvBar*)p[0], (f64*)p[1], (f64*)p[2], n[4], n[5]); break; \
          case 1: sweep_signals((EnvBar*)p[0], (f64*)p[3], (SweepSet*)p[4], (u64*)p[5], {span}, n[4], n[5]); break; \
-         default: sweep_walk(*(EnvRules*)p[6], (EnvBar*)p[0], (f64*)p[1], (f64*)p[2], (u64*)p[5], (EnvAccount*)p[8], \
+         default: sweep_walk((EnvRules*)p[6], (EnvBar*)p[0], (f64*)p[1], (f64*)p[2], (u64*)p[5], (EnvAccount*)p[8], \
          (SweepState*)p[9], {span}); }} }}"
     );
     HostKernel::build(&sweep_source(flags), PARAMETERS, &launch)
