@@ -217,7 +217,10 @@ impl Device {
         let module = self.module(source)?;
         let found = module.load_function(function);
         let function_name = function.to_owned();
-        let function = found.map_err(|e| GpuError::driver(format!("kernel `{function}` of `{}`", source.name), e))?;
+        let failed = |e| GpuError::driver(format!("kernel `{function}` of `{}`", source.name), e);
+        let function = found.map_err(failed)?;
+        // Asking makes the driver load it here and now, not at its first launch, which a graph may be recording.
+        function.num_regs().map_err(failed)?;
         Ok(Kernel { name: function_name, function })
     }
 

@@ -3,6 +3,7 @@
 
 mod external;
 mod full;
+mod layered;
 mod replayed;
 mod workspace;
 
@@ -18,10 +19,12 @@ use super::replay::{TradeBuffers, given_source, launch_given};
 use super::rollout::{MarketBuffers, launch_greedy, launch_project, metrics_source};
 use crate::cpu::engine::{Market, Rules};
 use crate::path::Path;
+use layered::{LayeredState, Rolled};
 use replayed::Replayed;
 use workspace::{Greedy, paths_of};
 
 pub use external::TakeQ;
+pub use layered::Form;
 
 /// One window to evaluate on.
 #[derive(Debug, Clone)]
@@ -61,6 +64,7 @@ pub struct GpuBacktestEvaluator {
     /// Pairs a block takes, where somebody has said so.
     slots: Option<usize>,
     greedy: Option<Greedy>,
+    layered: LayeredState,
     /// Cash each window begins with. `[W]`
     initial_cash: Vec<f64>,
     /// What the last whole evaluation replayed.
@@ -117,6 +121,7 @@ impl GpuBacktestEvaluator {
             replay_bytes: usize::MAX,
             slots: None,
             greedy: None,
+            layered: LayeredState::default(),
             initial_cash,
             replayed: None,
         })
@@ -135,7 +140,7 @@ impl GpuBacktestEvaluator {
     /// Bounds the memory of projected features (2 GiB at first): less memory, more launches, the same bits.
     pub fn limit_projection(&mut self, bytes: usize) {
         self.projected_bytes = bytes;
-        (self.greedy, self.replayed) = (None, None);
+        self.forget();
     }
 
     /// Copies, waits and launches of the device so far.
@@ -171,7 +176,8 @@ impl GpuBacktestEvaluator {
         actions: bool,
     ) -> Result<Vec<WindowSummary>, EvaluateError> {
         self.replayed = None;
-        let plan = self.plan(policies)?;
+        let Some(plan) = self.plan(policies)? else { return self.run_layered(policies, None, risk_free, actions) };
+        self.layered.kept = None;
         let mut greedy = match self.greedy.take() {
             Some(kept) if kept.fits(&plan, policies.len(), actions) => kept,
             _ => Greedy::new(
@@ -202,7 +208,8 @@ impl GpuBacktestEvaluator {
         Ok(summaries)
     }
 
-    fn plan(&self, policies: &[MlpPolicy]) -> Result<MlpPlan, EvaluateError> {
+    /// Checks that the policies fit each other and the windows.
+    fn check(&self, policies: &[MlpPolicy]) -> Result<(), EvaluateError> {
         let shape = &policies.first().ok_or_else(|| mismatch("policies", 1, 0))?.shape;
         for policy in policies {
             policy.check()?;
@@ -214,37 +221,48 @@ impl GpuBacktestEvaluator {
         if shape.n_feature != self.n_feature {
             return Err(mismatch("features of the network", self.n_feature, shape.n_feature));
         }
+        Ok(())
+    }
+
+    /// How the resident kernel runs the policies; `None` where it cannot, or must not.
+    fn plan(&self, policies: &[MlpPolicy]) -> Result<Option<MlpPlan>, EvaluateError> {
+        self.check(policies)?;
+        if self.layered.forced {
+            return Ok(None);
+        }
         let facts = self.device.facts();
+        let shape = &policies[0].shape;
         let plan = |slots| MlpPlan::new(shape, slots, facts.arch, facts.shared_bytes_per_block, &facts.name);
         if let Some(slots) = self.slots {
-            return plan(slots);
+            return plan(slots).map(Some);
         }
         // The fewest slots that take all pairs in one go, if they fit; a block of many shares more work.
         let n_pair = policies.len() * self.windows.len();
         let wanted = SLOTS.into_iter().find(|&slots| n_pair <= slots * facts.n_sm).unwrap_or(SLOTS[SLOTS.len() - 1]);
-        let smaller = SLOTS.into_iter().rev().filter(|&slots| slots <= wanted);
-        smaller.map(plan).find(Result::is_ok).unwrap_or_else(|| plan(1))
+        let mut smaller = SLOTS.into_iter().rev().filter(|&slots| slots <= wanted);
+        Ok(smaller.find_map(|slots| plan(slots).ok()))
     }
 
     /// Runs at most `slots` pairs (1, 4, 8 or 16) in a block from now on, whatever suits the device best: for measurements.
     /// The bits stay the same.
     pub fn force_slots(&mut self, slots: usize) {
         self.slots = Some(slots);
-        self.greedy = None;
+        self.forget();
     }
 
-    /// The path of policy `k` over window `w` of the last evaluation, read back whole.
+    /// The path of policy `k` (of an ensemble: 0) over window `w` of the last evaluation, read back whole.
     ///
     /// # Errors
     /// [`EvaluateError::Mismatch`] when there is none; the device's.
     pub fn path(&self, k: usize, w: usize) -> Result<DevicePath, EvaluateError> {
-        let greedy = self.greedy.as_ref().ok_or_else(|| mismatch("evaluations before a path", 1, 0))?;
+        let Rolled { path, pairs, pair_of, .. } =
+            self.outcome().ok_or_else(|| mismatch("evaluations before a path", 1, 0))?;
         let n_windows = self.windows.len();
-        if w >= n_windows || k * n_windows + w >= greedy.pair_of.len() {
-            return Err(mismatch("index of a pair below", greedy.pair_of.len(), k * n_windows + w));
+        if w >= n_windows || k * n_windows + w >= pair_of.len() {
+            return Err(mismatch("index of a pair below", pair_of.len(), k * n_windows + w));
         }
-        let pair = greedy.pair_of[k * n_windows + w];
-        let mut paths = paths_of(&greedy.path, &self.windows, &greedy.pairs, None)?;
+        let pair = pair_of[k * n_windows + w];
+        let mut paths = paths_of(path, &self.windows, pairs, None)?;
         Ok(paths.swap_remove(pair))
     }
 

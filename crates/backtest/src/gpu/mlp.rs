@@ -64,7 +64,7 @@ pub enum MlpActivation {
 pub struct MlpShape {
     /// Market features of a bar.
     pub n_feature: usize,
-    /// Width of each hidden layer, 1 to 3 of them.
+    /// Width of each hidden layer, 1 to 8 of them.
     pub hidden: Vec<usize>,
     /// Number of actions.
     pub n_action: usize,
@@ -90,7 +90,7 @@ impl MlpShape {
         out
     }
 
-    fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let mut text = format!("{}+{N_PORTFOLIO}", self.n_feature);
         self.hidden.iter().for_each(|width| text.push_str(&format!("→{width}")));
         format!("{text}→{}{}", self.n_action, if self.dueling { " dueling" } else { "" })

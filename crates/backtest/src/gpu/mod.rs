@@ -10,6 +10,7 @@ mod evaluator;
 pub mod external;
 pub mod full_metrics;
 pub mod indicator;
+pub mod layered;
 pub mod layout;
 mod metrics;
 mod mlp;
@@ -19,8 +20,9 @@ pub mod rollout;
 pub mod sweep;
 
 pub use error::EvaluateError;
-pub use evaluator::{DevicePath, GpuBacktestEvaluator, TakeQ, WindowInput};
+pub use evaluator::{DevicePath, Form, GpuBacktestEvaluator, TakeQ, WindowInput};
 pub use full_metrics::window_stats;
+pub use layered::LayeredPlan;
 pub use metrics::WindowSummary;
 pub use mlp::{MlpActivation, MlpPlan, MlpPolicy, MlpShape};
 pub use rollout::ENV;

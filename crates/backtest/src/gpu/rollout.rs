@@ -13,14 +13,14 @@ pub(crate) const WINDOW: (&str, &str) = ("window.cuh", include_str!("window.cuh"
 pub(crate) const MLP: (&str, &str) = ("mlp.cuh", include_str!("mlp.cuh"));
 const ACCOUNT: (&str, &str) = ("account.cuh", include_str!("account.cuh"));
 const ROLLOUT: (&str, &str) = ("rollout.cu", include_str!("rollout.cu"));
-const PROJECT: (&str, &str) = ("project.cu", include_str!("project.cu"));
+pub(crate) const PROJECT: (&str, &str) = ("project.cu", include_str!("project.cu"));
 const METRICS: (&str, &str) = ("metrics.cu", include_str!("metrics.cu"));
 
 const PROJECT_THREADS: usize = 256;
 /// `TILE_BARS` of `project.cu`.
 const PROJECT_BARS: usize = 128;
 /// Blocks of a grid's third dimension.
-const MAX_GRID_Z: usize = 65_535;
+pub(crate) const MAX_GRID_Z: usize = 65_535;
 
 /// Source of `rollout_greedy`; `flags` are those of all rules together, `one_rules` says that all windows share one set of
 /// them, `actions` writes every action.
@@ -99,6 +99,15 @@ pub(crate) struct PolicyBuffers {
     pub(crate) chunk: u32,
 }
 
+/// Blocks of `project_features` for `n_steps` bars of at most [`MAX_GRID_Z`] pairs.
+pub(crate) fn project_shape(width: usize, n_steps: usize, n_pair: usize) -> LaunchShape {
+    let mut shape = LaunchShape::line(n_steps.div_ceil(PROJECT_BARS), PROJECT_THREADS);
+    // `TILE_OUT` of `project.cu`.
+    shape.grid[1] = (width / if width.is_multiple_of(128) { 128 } else { 64 }) as u32;
+    shape.grid[2] = n_pair.min(MAX_GRID_Z) as u32;
+    shape
+}
+
 /// Runs `project_features` for the decisions `steps`, at most `policies.chunk` of them.
 ///
 /// # Errors
@@ -127,11 +136,7 @@ pub(crate) fn launch_project(
             .value(steps.start)
             .value(n_steps)
             .value(first as u32);
-        let mut shape = LaunchShape::line((n_steps as usize).div_ceil(PROJECT_BARS), PROJECT_THREADS);
-        // `TILE_OUT` of `project.cu`.
-        let tile_out = if plan.first_width().is_multiple_of(128) { 128 } else { 64 };
-        shape.grid[1] = (plan.first_width() / tile_out) as u32;
-        shape.grid[2] = (pairs.len() - first).min(MAX_GRID_Z) as u32;
+        let shape = project_shape(plan.first_width(), n_steps as usize, pairs.len() - first);
         // SAFETY: the arguments are project_features'; rows beyond a window are guarded in the kernel, and `projected`
         // holds n_pair · chunk · H1 floats.
         unsafe { launch.run(device, shape)? };

@@ -10,17 +10,14 @@ use gigabar_market::Bars;
 use gigabar_market::sigma::sigma;
 use gigabar_market::synth::{RandomWalkConfig, random_walk};
 
-use crate::support::{argmax, device, forward, random_features, random_policy, same_column, shape};
-
-/// Two Q-values this close, relative to their size, may trade places between two orders of summation.
-const TIE: f32 = 2e-5;
+use crate::support::{TIE, argmax, device, forward, random_features, random_policy, same_column, shape};
 
 /// A market, features for all its bars, and windows of unequal length.
 pub(crate) struct World {
     pub(crate) bars: Bars,
     sigma: Vec<f64>,
     pub(crate) config: SimConfig,
-    features: Vec<f32>,
+    pub(crate) features: Vec<f32>,
     n_feature: usize,
     pub(crate) ranges: Vec<std::ops::Range<usize>>,
 }
@@ -51,7 +48,7 @@ impl World {
     }
 
     /// Holds a device path to the engine given its own actions, bit for bit; counts steps and disagreements.
-    fn check(&self, w: usize, policy: &MlpPolicy, got: &DevicePath) -> (usize, usize) {
+    pub(crate) fn check(&self, w: usize, policy: &MlpPolicy, got: &DevicePath) -> (usize, usize) {
         let (market, range) = (self.market(), self.ranges[w].clone());
         let rules = Rules::new(&self.config, &market).unwrap();
         let mut account = Account::new(&rules);

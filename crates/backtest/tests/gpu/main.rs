@@ -5,6 +5,7 @@ mod full;
 mod given;
 mod greedy;
 mod grids;
+mod layered;
 #[path = "../it/random_case.rs"]
 #[allow(dead_code)]
 mod random_case;

@@ -2,7 +2,7 @@
 
 use gigabar_backtest::cpu::observation::N_PORTFOLIO;
 use gigabar_backtest::gpu::{MlpActivation, MlpPolicy, MlpShape};
-use gigabar_backtest::{Path, Trade};
+use gigabar_backtest::{EnsembleVote, Path, Trade};
 use gigabar_gpu::Device;
 use gigabar_market::rng::Philox;
 
@@ -34,6 +34,20 @@ pub(crate) fn random_policy(shape: &MlpShape, seed: u64) -> MlpPolicy {
     let n = shape.n_action;
     let levels = (0..n).map(|a| if n == 1 { 1.0 } else { 2.0 * a as f64 / (n - 1) as f64 - 1.0 }).collect();
     MlpPolicy { shape: shape.clone(), weights, levels }
+}
+
+/// The policy with every action's Q of mean 0 over these features, so that all get their turn in short windows too.
+pub(crate) fn balanced(mut policy: MlpPolicy, features: &[f32]) -> MlpPolicy {
+    let rows = features.chunks_exact(policy.shape.n_feature).step_by(1 + features.len() / policy.shape.n_feature / 200);
+    let (mut sum, mut n) = (vec![0.0; policy.shape.n_action], 0.0);
+    for row in rows {
+        sum.iter_mut().zip(forward(&policy, row, &[0.0; N_PORTFOLIO])).for_each(|(sum, q)| *sum += q);
+        n += 1.0;
+    }
+    if let Some(bias) = policy.weights.last_mut() {
+        bias.iter_mut().zip(sum).for_each(|(bias, sum)| *bias -= sum / n);
+    }
+    policy
 }
 
 /// `[n_bars, n_feature]`
@@ -77,6 +91,27 @@ pub(crate) fn forward(policy: &MlpPolicy, features: &[f32], portfolio: &[f32]) -
 
 pub(crate) fn argmax(values: &[f32]) -> usize {
     (0..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
+}
+
+/// Two Q-values this close, relative to their size, may trade places between two orders of summation.
+pub(crate) const TIE: f32 = 2e-5;
+
+/// Whether the models' own rounding can explain that a vote, or a single model's argmax (`None`), ended in `action`:
+/// it is what the CPU decides on the same Q, or some model is undecided between its two best, or so are the sums.
+/// Says whether a tie had to explain it.
+pub(crate) fn decided(vote: Option<EnsembleVote>, q: &[Vec<f32>], flat: usize, action: usize) -> Result<bool, String> {
+    let want = vote.map_or_else(|| argmax(&q[0]), |vote| vote.decide(q, flat));
+    if want == action {
+        return Ok(false);
+    }
+    let undecided = |q: &[f32]| {
+        let size = q.iter().fold(1.0_f32, |size, q| size.max(q.abs()));
+        let best = argmax(q);
+        (0..q.len()).any(|a| a != best && (q[best] - q[a]) / size <= TIE)
+    };
+    let sums: Vec<f32> = (0..q[0].len()).map(|a| q.iter().map(|q| q[a]).sum()).collect();
+    let tie = q.iter().any(|q| undecided(q)) || (vote.is_some() && undecided(&sums));
+    if tie { Ok(true) } else { Err(format!("action {action} for {want}, no tie: {q:?}")) }
 }
 
 /// First element whose bits differ, said with window, step, field and both values.

@@ -25,7 +25,7 @@ pub(crate) struct World {
     pub(crate) bars: Bars,
     sigma: Vec<f64>,
     config: SimConfig,
-    features: Vec<f32>,
+    pub(crate) features: Vec<f32>,
     pub(crate) ranges: Vec<std::ops::Range<usize>>,
 }
 

@@ -13,6 +13,8 @@ mod host_kernel;
 mod identities;
 mod indicator_golden;
 mod kernel_host;
+mod layered_host;
+mod layered_nvrtc;
 mod metric_golden;
 mod metric_identities;
 mod metric_oracles;

@@ -8,7 +8,8 @@ use gigabar_market::Bars;
 
 use super::replayed::{Levels, Outcome, Record, Replayed, Run};
 use super::workspace::paths_of;
-use super::{GpuBacktestEvaluator, mismatch};
+use super::{GpuBacktestEvaluator, WindowSummary, mismatch};
+use crate::ensemble::EnsembleVote;
 use crate::gpu::error::EvaluateError;
 use crate::gpu::full_metrics::{FullKernels, FullSeries, FullStats};
 use crate::gpu::layout::{EnvAccount, EnvTrade, EnvWindow, RolloutPair};
@@ -57,8 +58,37 @@ impl GpuBacktestEvaluator {
     ) -> Result<Vec<EvalReport>, EvaluateError> {
         self.check_full(bars, names.len(), policies.len())?;
         let summaries = self.run(policies, config.risk_free, true)?;
-        let outcome =
-            |s: &super::WindowSummary| Outcome { n_trades: s.n_trades as usize, final_equity: s.final_equity };
+        self.report_rolled(&summaries, bars, names, config, n_trials)
+    }
+
+    /// As [`Self::evaluate_full`], of the members as one ensemble: its report.
+    ///
+    /// # Errors
+    /// As [`Self::evaluate_ensemble`] and [`Self::evaluate_full`].
+    pub fn evaluate_ensemble_full(
+        &mut self,
+        bars: &Bars,
+        (members, vote): (&[MlpPolicy], EnsembleVote),
+        name: &str,
+        config: &MetricConfig,
+        n_trials: usize,
+    ) -> Result<EvalReport, EvaluateError> {
+        self.check_full(bars, 1, 1)?;
+        let summaries = self.run_ensemble(members, vote, config.risk_free, true)?;
+        let mut reports = self.report_rolled(&summaries, bars, &[name.to_owned()], config, n_trials)?;
+        Ok(reports.swap_remove(0))
+    }
+
+    /// Reports on a greedy rollout that has kept its actions.
+    fn report_rolled(
+        &mut self,
+        summaries: &[WindowSummary],
+        bars: &Bars,
+        names: &[String],
+        config: &MetricConfig,
+        n_trials: usize,
+    ) -> Result<Vec<EvalReport>, EvaluateError> {
+        let outcome = |s: &WindowSummary| Outcome { n_trades: s.n_trades as usize, final_equity: s.final_equity };
         let replayed = Replayed { levels: Levels::Greedy, outcomes: summaries.iter().map(outcome).collect() };
         let reports = self.reports(&replayed, bars, names, config, n_trials);
         self.replayed = Some(replayed);

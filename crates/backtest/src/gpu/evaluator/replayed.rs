@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gigabar_gpu::Buffer;
 
-use super::workspace::{Greedy, path_buffers};
+use super::workspace::path_buffers;
 use super::{GpuBacktestEvaluator, mismatch};
 use crate::gpu::error::EvaluateError;
 use crate::gpu::layout::{EnvAccount, EnvTrade, RolloutPair};
@@ -124,16 +124,16 @@ impl GpuBacktestEvaluator {
     fn levels_of_actions(&self, run: &Run, n_path: usize) -> Result<Buffer<f64>, EvaluateError> {
         let (device, n_window) = (&self.device, self.windows.len());
         let missing = || mismatch("greedy rollouts before their replay", 1, 0);
-        let greedy: &Greedy = self.greedy.as_ref().ok_or_else(missing)?;
+        let rolled = self.outcome().ok_or_else(missing)?;
         let from = |pair: &RolloutPair| {
-            let own = greedy.pair_of[pair.policy as usize * n_window + pair.window as usize];
-            greedy.pairs[own].path
+            let own = rolled.pair_of[pair.policy as usize * n_window + pair.window as usize];
+            rolled.pairs[own].path
         };
         let from = device.upload("actions_from", &run.pairs.iter().map(from).collect::<Vec<i64>>())?;
         let levels = device.zeros("levels", n_path)?;
         let kernel = device.kernel(&given_source(self.flags, false), "replay_levels")?;
-        let actions = (&from, &greedy.path.actions);
-        let of_action = (&greedy.policies.levels, greedy.plan.n_action());
+        let actions = (&from, &rolled.path.actions);
+        let of_action = (rolled.levels, rolled.n_action);
         launch_levels(device, &kernel, &self.market, &run.path.pairs, actions, of_action, &levels)?;
         Ok(levels)
     }
