@@ -48,9 +48,14 @@ impl World {
 }
 
 fn policies(n: usize) -> Vec<MlpPolicy> {
+    policies_of(n, 256)
+}
+
+/// Networks with two hidden layers of `width`.
+fn policies_of(n: usize, width: usize) -> Vec<MlpPolicy> {
     let shape = MlpShape {
         n_feature: N_FEATURE,
-        hidden: vec![256, 256],
+        hidden: vec![width, width],
         n_action: 5,
         activation: MlpActivation::Relu,
         dueling: false,
@@ -136,4 +141,8 @@ fn main() {
         many.force_slots(slots);
         time(&format!("4096 windows, {slots} to a block"), &mut many, &policies(1), 2_000, RUNS);
     }
+    let mut layered = world.evaluator(&device, 8, 5_000);
+    time("8 windows, 2×1024 (layered form)", &mut layered, &policies_of(1, 1_024), 5_000, RUNS);
+    layered.force_layered(true);
+    time("8 windows, 2×256 in the layered form", &mut layered, &policies(1), 5_000, RUNS);
 }
