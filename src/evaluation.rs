@@ -49,18 +49,47 @@ pub(crate) fn work(candidates: &[Candidate], windows: &[Range<usize>]) -> Work {
     Work::Networks { decisions: bars * candidates.len(), weights }
 }
 
-/// The candidates as one policy over every window.
+/// The candidates as one policy, called `name`, over every window.
 pub(crate) fn trade_together(
     candidates: &[Candidate],
-    vote: EnsembleVote,
+    (vote, name): (EnsembleVote, &str),
     dataset: &Dataset,
     windows: &[Range<usize>],
+    compute: &mut Compute,
+    printer: Printer,
 ) -> anyhow::Result<Traded> {
+    // Says what keeps members from voting, on every device alike.
     let members = candidates.iter().map(|candidate| candidate.policy.clone()).collect();
     let ensemble = EnsemblePolicy::new(members, vote)?;
     let rules = dataset.rules(&candidates[0].config.sim)?;
-    let walk = |window: &Range<usize>| dataset.trade(&rules, window.clone(), &mut ensemble.clone());
-    Ok(Traded::unmeasured(windows.par_iter().map(walk).collect()))
+    let on_gpu = |device: &Device| together_on_gpu(candidates, (vote, name), (dataset, &rules), windows, device);
+    let on_cpu = || {
+        let walk = |window: &Range<usize>| dataset.trade(&rules, window.clone(), &mut ensemble.clone());
+        Ok(Traded::unmeasured(windows.par_iter().map(walk).collect()))
+    };
+    compute.run(printer, on_gpu, on_cpu)
+}
+
+fn together_on_gpu(
+    candidates: &[Candidate],
+    (vote, name): (EnsembleVote, &str),
+    (dataset, rules): (&Dataset, &Rules),
+    windows: &[Range<usize>],
+    device: &Device,
+) -> anyhow::Result<Traded> {
+    let features_of = |one| windows.iter().map(|window| features_of(one, window)).collect::<Vec<_>>();
+    let first = &candidates[0];
+    let mut evaluator = upload(device, dataset, rules, windows, &features_of(first))?;
+    for (i, candidate) in candidates.iter().enumerate() {
+        // Each was trained on features scaled its own way.
+        if candidate.file.scaler != first.file.scaler {
+            evaluator.upload_member_features(i, &features_of(candidate))?;
+        }
+    }
+    let members: Vec<MlpPolicy> = candidates.iter().map(|candidate| candidate.policy.on_device()).collect();
+    let metric = &first.config.metric;
+    let report = evaluator.evaluate_ensemble_full(&dataset.bars, (&members, vote), name, metric, 1)?;
+    Ok(Traded { paths: evaluator.paths_full(0)?, report: Some(report) })
 }
 
 /// Every candidate over every window. `[candidates.len()]`

@@ -12,7 +12,7 @@ use gigabar_market::time;
 use crate::args::EvaluateArgs;
 use crate::config::RunConfig;
 use crate::dataset::Dataset;
-use crate::device::{Compute, Wanted, Work};
+use crate::device::{Compute, Wanted};
 use crate::evaluation::{self, Candidate, Traded};
 use crate::failure::hinted;
 use crate::outcome::{self, Outcome};
@@ -39,11 +39,7 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let windows = setup::cut(features.warmup_bars()..features.n_bars(), args.windows)?;
     let load = |dir: PathBuf| candidate(dir, args.trained_costs, &config, &features);
     let candidates: Vec<Candidate> = checkpoints.into_iter().map(load).collect::<anyhow::Result<_>>()?;
-    let mut compute = match (vote, wanted) {
-        (None, wanted) => wanted.settle(evaluation::work(&candidates, &windows), printer),
-        (Some(_), Wanted::Cuda(_)) => return Err(hinted("ensembles vote on the CPU", "leave out --device")),
-        (Some(_), _) => Wanted::Cpu.settle(Work::Accounts, printer),
-    };
+    let mut compute = wanted.settle(evaluation::work(&candidates, &windows), printer);
     candidates.iter().filter_map(other_rules).for_each(|line| printer.warn(line));
     let seen: Vec<Option<String>> = candidates.iter().map(|candidate| seen(candidate, &dataset)).collect();
     seen.iter().flatten().for_each(|line| printer.warn(line));
@@ -55,8 +51,10 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
         }
         Some(vote) => {
             same_rules(&candidates)?;
-            let traded = evaluation::trade_together(&candidates, vote, &dataset, &windows)?;
-            vec![Entry::together(&candidates, vote, traded, seen_together(&seen))]
+            let name = format!("ensemble of {} ({vote})", candidates.len());
+            let as_one = (vote, name.as_str());
+            let traded = evaluation::trade_together(&candidates, as_one, &dataset, &windows, &mut compute, printer)?;
+            vec![Entry::together(&candidates, name, traded, seen_together(&seen))]
         }
     };
     show(&entries, args.out.as_deref(), &dataset, &compute, printer)
@@ -79,8 +77,7 @@ impl<'a> Entry<'a> {
         Self { name: name.clone(), heading: dir.display().to_string(), config, traded, seen }
     }
 
-    fn together(candidates: &'a [Candidate], vote: EnsembleVote, traded: Traded, seen: Option<String>) -> Self {
-        let name = format!("ensemble of {} ({vote})", candidates.len());
+    fn together(candidates: &'a [Candidate], name: String, traded: Traded, seen: Option<String>) -> Self {
         Self { heading: name.clone(), name, config: &candidates[0].config, traded, seen }
     }
 }

@@ -277,7 +277,7 @@ fn votes_are_the_cpus() {
             let mut draw = |i: usize| match rng.uniform() {
                 u if u < 0.002 => f32::NAN,
                 u if u < 0.003 => f32::NEG_INFINITY,
-                u if i / (n_model * n_action).is_multiple_of(2) => (u * 4.0).floor() as f32 - 2.0,
+                u if (i / (n_model * n_action)).is_multiple_of(2) => (u * 4.0).floor() as f32 - 2.0,
                 u => (u * 2.0 - 1.0) as f32,
             };
             let q: Vec<f32> = (0..N_CASE * n_model * n_action).map(&mut draw).collect();
