@@ -100,7 +100,8 @@ pub(crate) fn trade(
     compute: &mut Compute,
     printer: Printer,
 ) -> anyhow::Result<Vec<Traded>> {
-    compute.run(printer, |device| on_gpu(candidates, dataset, windows, device), || on_cpu(candidates, dataset, windows))
+    let on_gpu = |device: &Device| on_gpu(candidates, dataset, windows, device, printer);
+    compute.run(printer, on_gpu, || on_cpu(candidates, dataset, windows))
 }
 
 fn on_cpu(candidates: &[Candidate], dataset: &Dataset, windows: &[Range<usize>]) -> anyhow::Result<Vec<Traded>> {
@@ -117,6 +118,7 @@ fn on_gpu(
     dataset: &Dataset,
     windows: &[Range<usize>],
     device: &Device,
+    printer: Printer,
 ) -> anyhow::Result<Vec<Traded>> {
     let mut traded: Vec<Option<Traded>> = candidates.iter().map(|_| None).collect();
     for group in groups(candidates) {
@@ -126,9 +128,18 @@ fn on_gpu(
         let mut evaluator = upload(device, dataset, &rules, windows, &features)?;
         let policies: Vec<MlpPolicy> = group.iter().map(|&i| candidates[i].policy.on_device()).collect();
         let names: Vec<String> = group.iter().map(|&i| candidates[i].name.clone()).collect();
-        let reports = evaluator.evaluate_full(&dataset.bars, &policies, &names, &first.config.metric, 1)?;
-        for (k, (report, &i)) in reports.into_iter().zip(&group).enumerate() {
-            traded[i] = Some(Traded { paths: evaluator.paths_full(k)?, report: Some(report) });
+        let need = evaluator.memory(&policies, true)?;
+        if printer.is_verbose() {
+            printer.say(format_args!("  evaluation: {need}"));
+        }
+        // As many as fit side by side, so that their paths can be read back too.
+        for at in (0..policies.len()).step_by(need.at_once) {
+            let turn = at..policies.len().min(at + need.at_once);
+            let (policies, names) = (&policies[turn.clone()], &names[turn.clone()]);
+            let reports = evaluator.evaluate_full(&dataset.bars, policies, names, &first.config.metric, 1)?;
+            for (k, (report, &i)) in reports.into_iter().zip(&group[turn]).enumerate() {
+                traded[i] = Some(Traded { paths: evaluator.paths_full(k)?, report: Some(report) });
+            }
         }
     }
     Ok(traded.into_iter().flatten().collect())

@@ -4,6 +4,7 @@
 mod external;
 mod full;
 mod layered;
+mod memory;
 mod replayed;
 mod workspace;
 
@@ -25,6 +26,7 @@ use workspace::{Greedy, paths_of};
 
 pub use external::TakeQ;
 pub use layered::Form;
+pub use memory::MemoryNeed;
 
 /// One window to evaluate on.
 #[derive(Debug, Clone)]
@@ -61,6 +63,10 @@ pub struct GpuBacktestEvaluator {
     flags: u32,
     projected_bytes: usize,
     replay_bytes: usize,
+    /// Of weights and paths, at most.
+    path_bytes: usize,
+    /// The first of the policies whose paths are on the device.
+    first_kept: usize,
     /// Pairs a block takes, where somebody has said so.
     slots: Option<usize>,
     greedy: Option<Greedy>,
@@ -119,6 +125,8 @@ impl GpuBacktestEvaluator {
             flags,
             projected_bytes: PROJECTED_BYTES,
             replay_bytes: usize::MAX,
+            path_bytes: usize::MAX,
+            first_kept: 0,
             slots: None,
             greedy: None,
             layered: LayeredState::default(),
@@ -149,15 +157,16 @@ impl GpuBacktestEvaluator {
     }
 
     /// Runs every policy greedily over every window; the summaries are `[policies.len(), n_windows]`. Policies share one
-    /// shape. `risk_free` is an annual rate. One synchronisation, one read; memory is kept for the next call of the same size.
+    /// shape. `risk_free` is an annual rate. One synchronisation, one read (one for each turn where memory makes them take
+    /// turns, [`Self::memory`]); memory is kept for the next call of the same size.
     ///
     /// # Errors
     /// [`EvaluateError`]: a network that does not fit the device or the features, or the device's own.
     pub fn evaluate(&mut self, policies: &[MlpPolicy], risk_free: f64) -> Result<Vec<WindowSummary>, EvaluateError> {
-        self.run(policies, risk_free, false)
+        self.run_all(policies, risk_free, false)
     }
 
-    /// As [`Self::evaluate`], and keeps every action for [`Self::path`].
+    /// As [`Self::evaluate`], and keeps every action for [`Self::path`]; of policies that take turns, those of the last turn.
     ///
     /// # Errors
     /// As [`Self::evaluate`].
@@ -166,7 +175,22 @@ impl GpuBacktestEvaluator {
         policies: &[MlpPolicy],
         risk_free: f64,
     ) -> Result<Vec<WindowSummary>, EvaluateError> {
-        self.run(policies, risk_free, true)
+        self.run_all(policies, risk_free, true)
+    }
+
+    fn run_all(
+        &mut self,
+        policies: &[MlpPolicy],
+        risk_free: f64,
+        actions: bool,
+    ) -> Result<Vec<WindowSummary>, EvaluateError> {
+        let at_once = self.at_once(policies, actions)?;
+        let mut summaries = Vec::with_capacity(policies.len() * self.windows.len());
+        for (turn, group) in policies.chunks(at_once).enumerate() {
+            summaries.extend(self.run(group, risk_free, actions)?);
+            self.first_kept = turn * at_once;
+        }
+        Ok(summaries)
     }
 
     fn run(
@@ -175,7 +199,7 @@ impl GpuBacktestEvaluator {
         risk_free: f64,
         actions: bool,
     ) -> Result<Vec<WindowSummary>, EvaluateError> {
-        self.replayed = None;
+        (self.replayed, self.first_kept) = (None, 0);
         let Some(plan) = self.plan(policies)? else { return self.run_layered(policies, None, risk_free, actions) };
         self.layered.kept = None;
         let mut greedy = match self.greedy.take() {
@@ -258,10 +282,13 @@ impl GpuBacktestEvaluator {
         let Rolled { path, pairs, pair_of, .. } =
             self.outcome().ok_or_else(|| mismatch("evaluations before a path", 1, 0))?;
         let n_windows = self.windows.len();
-        if w >= n_windows || k * n_windows + w >= pair_of.len() {
-            return Err(mismatch("index of a pair below", pair_of.len(), k * n_windows + w));
+        let Some(own) = k.checked_sub(self.first_kept) else {
+            return Err(mismatch("policy still on the device, from", self.first_kept, k));
+        };
+        if w >= n_windows || own * n_windows + w >= pair_of.len() {
+            return Err(mismatch("index of a pair below", pair_of.len(), own * n_windows + w));
         }
-        let pair = pair_of[k * n_windows + w];
+        let pair = pair_of[own * n_windows + w];
         let mut paths = paths_of(path, &self.windows, pairs, None)?;
         Ok(paths.swap_remove(pair))
     }

@@ -20,7 +20,7 @@ pub mod rollout;
 pub mod sweep;
 
 pub use error::EvaluateError;
-pub use evaluator::{DevicePath, Form, GpuBacktestEvaluator, TakeQ, WindowInput};
+pub use evaluator::{DevicePath, Form, GpuBacktestEvaluator, MemoryNeed, TakeQ, WindowInput};
 pub use full_metrics::window_stats;
 pub use layered::LayeredPlan;
 pub use metrics::WindowSummary;

@@ -188,3 +188,27 @@ fn one_read_and_one_synchronisation() {
         assert_eq!(traffic.to_host_bytes, 2 * 64);
     }
 }
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn policies_that_take_turns_give_the_same_numbers() {
+    let device = device();
+    let shape = shape(&[64, 64], 5, MlpActivation::Relu, false);
+    let world = World::new(&[3_000, 500, 7], shape.n_feature, costs());
+    let policies: Vec<MlpPolicy> = (0..7).map(|seed| random_policy(&shape, seed)).collect();
+    let mut evaluator = world.evaluator(&device);
+    let need = evaluator.memory(&policies, true).unwrap();
+    println!("{need}");
+    assert_eq!(need.at_once, 7);
+    let whole = evaluator.evaluate_with_actions(&policies, 0.0).unwrap();
+    let last = evaluator.path(6, 0).unwrap();
+    evaluator.limit_paths((need.weights + need.paths) / 7 * 3);
+    let before = evaluator.traffic();
+    assert_eq!(evaluator.evaluate_with_actions(&policies, 0.0).unwrap(), whole, "three at a time");
+    assert_eq!(evaluator.traffic().since(&before).syncs, 3);
+    assert_eq!(evaluator.path(6, 0).unwrap(), last);
+    let gone = evaluator.path(2, 0).unwrap_err().to_string();
+    assert!(gone.contains("still on the device, from: expected 6, got 2"), "{gone}");
+    evaluator.limit_paths(1);
+    assert_eq!(evaluator.evaluate(&policies, 0.0).unwrap(), whole, "one at a time");
+}

@@ -57,8 +57,14 @@ impl GpuBacktestEvaluator {
         n_trials: usize,
     ) -> Result<Vec<EvalReport>, EvaluateError> {
         self.check_full(bars, names.len(), policies.len())?;
-        let summaries = self.run(policies, config.risk_free, true)?;
-        self.report_rolled(&summaries, bars, names, config, n_trials)
+        let at_once = self.at_once(policies, true)?;
+        let mut reports = Vec::with_capacity(policies.len());
+        for (turn, (group, names)) in policies.chunks(at_once).zip(names.chunks(at_once)).enumerate() {
+            let summaries = self.run(group, config.risk_free, true)?;
+            reports.extend(self.report_rolled(&summaries, bars, names, config, n_trials)?);
+            self.first_kept = turn * at_once;
+        }
+        Ok(reports)
     }
 
     /// As [`Self::evaluate_full`], of the members as one ensemble: its report.
@@ -120,6 +126,7 @@ impl GpuBacktestEvaluator {
             columns.extend_from_slice(own);
             columns.push(0.0);
         }
+        self.first_kept = 0;
         let levels = Levels::Given(self.device.upload("levels", &columns)?);
         let unknown = vec![Outcome { n_trades: 0, final_equity: 0.0 }; names.len() * n_window];
         let mut outcomes = Vec::with_capacity(unknown.len());
@@ -134,7 +141,8 @@ impl GpuBacktestEvaluator {
     }
 
     /// The paths of policy `k` of the last [`Self::evaluate_full`] or [`Self::replay_full`], read back whole: one per
-    /// window. [`EvalReport::new`] of them equals its report.
+    /// window. [`EvalReport::new`] of them equals its report. Of policies that took turns ([`Self::memory`]) only those of
+    /// the last turn are there.
     ///
     /// # Errors
     /// [`EvaluateError::Mismatch`] when there is none; the device's.
@@ -142,6 +150,9 @@ impl GpuBacktestEvaluator {
         let none = || mismatch("whole evaluations before their paths", 1, 0);
         let Replayed { levels, outcomes } = self.replayed.as_ref().ok_or_else(none)?;
         let n_policy = outcomes.len() / self.windows.len();
+        let Some(k) = k.checked_sub(self.first_kept) else {
+            return Err(mismatch("policy still on the device, from", self.first_kept, k));
+        };
         if k >= n_policy {
             return Err(mismatch("index of a policy below", n_policy, k));
         }
