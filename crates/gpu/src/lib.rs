@@ -5,6 +5,7 @@
 //! Builds and starts without a toolkit and without a driver; [`probe`] says what is missing.
 
 mod buffer;
+mod cache;
 mod device;
 mod error;
 mod graph;

@@ -8,6 +8,7 @@ use cudarc::driver::sys::CUfunction_attribute as FunctionAttribute;
 use cudarc::driver::{CudaFunction, CudaModule};
 use cudarc::nvrtc::{Ptx, result, sys};
 
+use crate::cache::KernelCache;
 use crate::device::Device;
 use crate::error::{GpuError, words};
 use crate::library::nvrtc_present;
@@ -224,15 +225,28 @@ impl Device {
         Ok(Kernel { name: function_name, function })
     }
 
+    /// Loads code kept from an earlier process, else compiles it and keeps it.
+    fn load(&self, source: &KernelSource, key: &str) -> Result<Arc<CudaModule>, GpuError> {
+        let arch = self.facts().arch;
+        let key = format!("{} {arch} {:?}\n{key}", env!("CARGO_PKG_VERSION"), nvrtc_version());
+        let cache = KernelCache::of_user();
+        let load = |image| self.shared.context.load_module(Ptx::from_binary(image));
+        if let Some(module) = cache.get(&key).and_then(|image| load(image).ok()) {
+            return Ok(module);
+        }
+        let image = compile(source, arch)?.image;
+        let module = load(image.clone()).map_err(|e| GpuError::driver(format!("loading `{}`", source.name), e))?;
+        cache.put(&key, &image);
+        Ok(module)
+    }
+
     fn module(&self, source: &KernelSource) -> Result<Arc<CudaModule>, GpuError> {
         let key = format!("{} {}\n{}", source.arch_specific, source.flags.join(" "), source.joined());
         let mut modules = self.shared.modules.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(module) = modules.get(&key) {
             return Ok(module.clone());
         }
-        let image = compile(source, self.facts().arch)?.image;
-        let loaded = self.shared.context.load_module(Ptx::from_binary(image));
-        let module = loaded.map_err(|e| GpuError::driver(format!("loading `{}`", source.name), e))?;
+        let module = self.load(source, &key)?;
         modules.insert(key, module.clone());
         Ok(module)
     }

@@ -295,9 +295,9 @@ impl GpuSweep {
     }
 }
 
-/// Sets of one warp: as few as fill the device's schedulers.
+/// Sets of one warp: full warps where every multiprocessor gets two, else fewer, which wait less for each other.
 fn lanes_for(n_set: usize, n_sm: usize) -> u32 {
-    let lanes = n_set.div_ceil(n_sm * WALK_WARPS).next_power_of_two();
+    let lanes = n_set.div_ceil(n_sm * 2).next_power_of_two();
     lanes.clamp(4, WARP) as u32
 }
 
