@@ -14,6 +14,7 @@ mod collector;
 pub mod dqn;
 pub mod ensemble;
 pub mod error;
+pub mod gpu;
 pub mod net;
 pub mod optim;
 pub mod policy;
