@@ -40,6 +40,9 @@ pub enum LearnError {
         /// What needs how much.
         parts: String,
     },
+    /// The GPU could not do it.
+    #[error(transparent)]
+    Gpu(#[from] gigabar_gpu::GpuError),
     /// Tensor arithmetic failed: a wrong shape, no memory.
     #[error("tensor operation failed")]
     Tensor(#[from] candle_core::Error),
@@ -116,6 +119,7 @@ impl LearnError {
                 "evaluate on data whose features were computed by the same version of gigabar, or train again".into(),
             ),
             Self::Ensemble { .. } => Some("join policies that were trained with the same action levels".into()),
+            Self::Gpu(error) => error.hint(),
             Self::Config { .. } | Self::Rules(_) | Self::Tensor(_) | Self::Io { .. } => None,
         }
     }

@@ -10,6 +10,11 @@
 //! the order in which f32 sums are taken.
 
 mod layout;
+mod learner;
+mod net;
+
+#[cfg(test)]
+mod tests;
 
 use gigabar_gpu::KernelSource;
 use gigabar_gpu::header::{PRELUDE, RNG};
