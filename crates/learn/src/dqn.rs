@@ -43,57 +43,57 @@ use summary::Moments;
 
 /// How far training has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Progress {
-    epochs: usize,
-    env_steps: u64,
+pub(crate) struct Progress {
+    pub(crate) epochs: usize,
+    pub(crate) env_steps: u64,
     /// Skipped ones included.
-    grad_steps: u64,
-    skipped_steps: u64,
+    pub(crate) grad_steps: u64,
+    pub(crate) skipped_steps: u64,
     /// Random blocks used for feature noise.
-    noise_blocks: u64,
+    pub(crate) noise_blocks: u64,
 }
 
 /// A network and its target, with the host's copy of both.
 #[derive(Debug)]
-struct Networks {
-    online: QNet,
-    target: QNet,
+pub(crate) struct Networks {
+    pub(crate) online: QNet,
+    pub(crate) target: QNet,
     /// The online weights, the copy the optimizer works on.
-    weights: Vec<Vec<f32>>,
-    target_weights: Vec<Vec<f32>>,
+    pub(crate) weights: Vec<Vec<f32>>,
+    pub(crate) target_weights: Vec<Vec<f32>>,
 }
 
 /// DQN on one train range. See the module's head for the algorithm.
 #[derive(Debug)]
 pub struct Trainer {
-    config: DqnConfig,
-    sim: SimConfig,
-    reward: RewardConfig,
-    data: TrainData,
-    seed: u64,
-    rules: Rules,
-    reward_scale: f64,
-    nets: Networks,
-    adam: Adam,
-    collector: Collector,
-    ring: Ring,
-    sampler: Sampler,
-    sample_rng: Philox,
-    progress: Progress,
-    guard: Guard,
+    pub(crate) config: DqnConfig,
+    pub(crate) sim: SimConfig,
+    pub(crate) reward: RewardConfig,
+    pub(crate) data: TrainData,
+    pub(crate) seed: u64,
+    pub(crate) rules: Rules,
+    pub(crate) reward_scale: f64,
+    pub(crate) nets: Networks,
+    pub(crate) adam: Adam,
+    pub(crate) collector: Collector,
+    pub(crate) ring: Ring,
+    pub(crate) sampler: Sampler,
+    pub(crate) sample_rng: Philox,
+    pub(crate) progress: Progress,
+    pub(crate) guard: Guard,
     /// Scratch: the minibatch drawn, and transitions on their way into the ring.
-    draw: Draw,
-    finished: Vec<Transition>,
+    pub(crate) draw: Draw,
+    pub(crate) finished: Vec<Transition>,
 }
 
 /// What the gradient steps of an epoch did.
 #[derive(Debug, Clone, Default)]
-struct LearnStats {
-    loss: Moments,
-    grad_norm: Moments,
-    q: Moments,
-    skipped: u64,
-    guard: GuardCounts,
+pub(crate) struct LearnStats {
+    pub(crate) loss: Moments,
+    pub(crate) grad_norm: Moments,
+    pub(crate) q: Moments,
+    pub(crate) skipped: u64,
+    pub(crate) guard: GuardCounts,
 }
 
 impl Trainer {
@@ -235,7 +235,7 @@ impl Trainer {
     }
 
     /// One gradient step: sample, target, loss, gradient, guard, update, priorities, target network.
-    fn learn(&mut self, stats: &mut LearnStats) -> Result<(), LearnError> {
+    pub(crate) fn learn(&mut self, stats: &mut LearnStats) -> Result<(), LearnError> {
         let beta = self.config.beta(self.progress.env_steps);
         self.progress.grad_steps += 1;
         self.sampler.draw(self.config.batch, beta, &mut self.sample_rng, &mut self.draw);
@@ -269,7 +269,7 @@ impl Trainer {
 
     /// y = R + γⁿ·Q(s′), nothing after a termination. Q(s′) is the target network's value of the action that the online
     /// network prefers (double), or of its own best. `[batch]`
-    fn targets(&self, next_observations: &Tensor) -> Result<Vec<f32>, LearnError> {
+    pub(crate) fn targets(&self, next_observations: &Tensor) -> Result<Vec<f32>, LearnError> {
         let n_action = self.config.levels.len();
         let target_q = self.nets.target.infer(next_observations)?;
         let online_q = if self.config.double { Some(self.nets.online.infer(next_observations)?) } else { None };
@@ -283,7 +283,7 @@ impl Trainer {
     }
 
     /// L = mean of w·Huber(δ), δ = Q(s, a) − y, and ∂L/∂Q, which is w·clamp(δ, ±κ)/batch at the action taken, 0 elsewhere.
-    fn loss(&self, q: &[f32], targets: &[f32]) -> Loss {
+    pub(crate) fn loss(&self, q: &[f32], targets: &[f32]) -> Loss {
         let (n_action, kappa) = (self.config.levels.len(), self.config.huber_delta as f32);
         let n = targets.len() as f32;
         let mut out = Loss { loss: 0.0, dloss_dq: vec![0.0; q.len()], td_abs: Vec::with_capacity(targets.len()) };
@@ -299,7 +299,7 @@ impl Trainer {
     }
 
     /// ∂L/∂θ by Candle: the gradient of Σ Q·(∂L/∂Q), the second factor held constant. One vector per parameter.
-    fn gradients(&self, q: &Tensor, dloss_dq: Vec<f32>) -> Result<Vec<Vec<f32>>, LearnError> {
+    pub(crate) fn gradients(&self, q: &Tensor, dloss_dq: Vec<f32>) -> Result<Vec<Vec<f32>>, LearnError> {
         let seed = Tensor::from_vec(dloss_dq, q.shape(), q.device())?;
         let grads = (q * seed)?.sum_all()?.backward()?;
         let of = |var: &candle_core::Var| match grads.get(var) {
@@ -370,13 +370,13 @@ fn largest(q: &[f32]) -> f64 {
 }
 
 /// A minibatch's loss and what follows from it.
-struct Loss {
-    loss: f64,
+pub(crate) struct Loss {
+    pub(crate) loss: f64,
     /// `[batch × n_action]`
-    dloss_dq: Vec<f32>,
+    pub(crate) dloss_dq: Vec<f32>,
     /// |δ|. `[batch]`
-    td_abs: Vec<f32>,
+    pub(crate) td_abs: Vec<f32>,
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

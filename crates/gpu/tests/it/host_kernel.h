@@ -125,6 +125,10 @@ static inline float __shfl_xor_sync(unsigned, float value, int reach) {
     return other;
 }
 
+static inline double __shfl_xor_sync(unsigned, double value, int reach) {
+    return __shfl_sync(0, value, host_current % 32 ^ reach);
+}
+
 static inline void host_enter() {
     host_kernel();
     host_fibers[host_current].done = true;

@@ -9,7 +9,7 @@ use crate::stream;
 
 impl Trainer {
     /// Observations and next observations of the drawn transitions, each `[batch, n_input]`.
-    pub(super) fn gather(&mut self) -> Result<(Tensor, Tensor), LearnError> {
+    pub(crate) fn gather(&mut self) -> Result<(Tensor, Tensor), LearnError> {
         let (ring, features) = (&self.ring, &self.data.features);
         let noise = self.config.feature_noise;
         let amplitude = (noise * 3f64.sqrt()) as f32;

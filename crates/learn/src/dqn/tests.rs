@@ -10,7 +10,7 @@ use crate::net::Activation;
 use crate::replay::ReplayKind;
 
 /// A small planted market, trained on its first two thirds.
-pub(super) fn data(seed: u64) -> TrainData {
+pub(crate) fn data(seed: u64) -> TrainData {
     let bars = gigabar_market::synth::planted(600, seed, &Default::default()).unwrap();
     let table = FeatureTable::compute(&bars).unwrap();
     let range = table.warmup_bars()..400;
@@ -19,7 +19,7 @@ pub(super) fn data(seed: u64) -> TrainData {
     TrainData { bars: Arc::new(bars), sigma, features: Arc::new(features), range }
 }
 
-pub(super) fn config(replay: ReplayKind) -> DqnConfig {
+pub(crate) fn config(replay: ReplayKind) -> DqnConfig {
     DqnConfig {
         replay,
         hidden: vec![12, 8],
@@ -35,7 +35,7 @@ pub(super) fn config(replay: ReplayKind) -> DqnConfig {
     }
 }
 
-pub(super) fn sim() -> SimConfig {
+pub(crate) fn sim() -> SimConfig {
     SimConfig { half_spread_bps: 2.0, commission_bps: 1.0, ..SimConfig::default() }
 }
 
@@ -43,7 +43,7 @@ fn trainer(config: &DqnConfig, seed: u64) -> Trainer {
     Trainer::new(config, &sim(), &RewardConfig::default(), data(1), seed).unwrap()
 }
 
-pub(super) fn bits(weights: &[Vec<f32>]) -> Vec<u32> {
+pub(crate) fn bits(weights: &[Vec<f32>]) -> Vec<u32> {
     weights.iter().flatten().map(|w| w.to_bits()).collect()
 }
 

@@ -3,7 +3,7 @@
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape, Plain};
 
 use super::layout::{LearnerParams, LearnerState, RingView};
-use super::net::{FOLD, NET, NetLayout, TileShape};
+use super::net::{FOLD, LayerLayout, NET, NetLayout, TileShape};
 use crate::error::LearnError;
 use crate::net::Activation;
 use crate::optim::AdamConfig;
@@ -35,7 +35,7 @@ impl LearnerDims {
 /// `learner.cu`'s GradientJob.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-struct GradientJob {
+pub(super) struct GradientJob {
     dy: u64,
     x: u64,
     dy_learner: i64,
@@ -192,7 +192,7 @@ impl Learner {
         };
         let row = |name: &'static str| device.zeros::<f32>(name, n_learner * layout.n_param);
         let (out, last) = (layout.head.out_stride, layout.shape.n_action);
-        let n_tile = jobs_of(&layout, kernels.gradient_tile).last().map_or(0, |job| job.2);
+        let n_tile = gradient_tiles(&layout, kernels.gradient_tile);
         Ok(Self {
             online: row("online weights")?,
             target: row("target weights")?,
@@ -221,27 +221,11 @@ impl Learner {
 
     /// Makes the table of layers that `gradient_sum` reads; `x` is the minibatch's buffer, the same for ever.
     pub(super) fn bind(&mut self, x: &Buffer<f32>) -> Result<(), LearnError> {
-        let (batch, segments) = (self.dims.batch, self.dims.n_segment());
-        let mut jobs = Vec::new();
-        let places = jobs_of(&self.layout, self.kernels.gradient_tile);
-        for (i, (layer, [first_tile, tiles_n], _)) in places.into_iter().enumerate() {
-            let dy = self.dh.get(i).unwrap_or(&self.dhead);
-            let (input, n_segment) = if i == 0 { (x, 2) } else { (&self.h[i - 1], segments) };
-            jobs.push(GradientJob {
-                dy: dy.address(),
-                x: input.address(),
-                dy_learner: (batch * layer.out_stride) as i64,
-                x_learner: (n_segment * batch * layer.in_stride) as i64,
-                n_out: layer.n_out as i32,
-                out_stride: layer.out_stride as i32,
-                in_stride: layer.in_stride as i32,
-                weight: layer.weight as i32,
-                bias: layer.bias as i32,
-                first_tile: first_tile as i32,
-                tiles_n: tiles_n as i32,
-                unused: 0,
-            });
-        }
+        let segments = self.dims.n_segment();
+        let hidden = self.h.iter().map(|h| (h.address(), segments));
+        let inputs: Vec<(u64, usize)> = std::iter::once((x.address(), 2)).chain(hidden).collect();
+        let outputs: Vec<u64> = self.dh.iter().chain(std::iter::once(&self.dhead)).map(Buffer::address).collect();
+        let (jobs, _) = gradient_jobs(&self.layout, self.kernels.gradient_tile, self.dims.batch, &inputs, &outputs);
         self.jobs = Some(self.device.upload("layers", &jobs)?);
         Ok(())
     }
@@ -358,16 +342,44 @@ fn grid(blocks: [usize; 3], threads: usize) -> LaunchShape {
     LaunchShape { grid: blocks.map(clip), block: [clip(threads), 1, 1], shared_bytes: 0 }
 }
 
-/// Every layer with the first of its tiles, their columns, and the first tile after it.
-fn jobs_of(layout: &NetLayout, tile: TileShape) -> Vec<(super::net::LayerLayout, [usize; 2], usize)> {
-    let mut end = 0;
-    let job = |layer: &super::net::LayerLayout| {
+/// The table of layers for `gradient_sum` and the number of tiles. Layer i reads `inputs[i]` (address, segments a learner) and
+/// the gradients at `outputs[i]`.
+pub(super) fn gradient_jobs(
+    layout: &NetLayout,
+    tile: TileShape,
+    batch: usize,
+    inputs: &[(u64, usize)],
+    outputs: &[u64],
+) -> (Vec<GradientJob>, usize) {
+    let mut n_tile = 0;
+    let layers = layout.hidden.iter().chain(std::iter::once(&layout.head));
+    let job = |((layer, &(x, n_segment)), &dy): ((&LayerLayout, &(u64, usize)), &u64)| {
         let [m, n] = tile.tiles(layer.n_out, layer.in_stride);
-        let first = end;
-        end += m * n;
-        (*layer, [first, n], end)
+        let first_tile = n_tile as i32;
+        n_tile += m * n;
+        GradientJob {
+            dy,
+            x,
+            dy_learner: (batch * layer.out_stride) as i64,
+            x_learner: (n_segment * batch * layer.in_stride) as i64,
+            n_out: layer.n_out as i32,
+            out_stride: layer.out_stride as i32,
+            in_stride: layer.in_stride as i32,
+            weight: layer.weight as i32,
+            bias: layer.bias as i32,
+            first_tile,
+            tiles_n: n as i32,
+            unused: 0,
+        }
     };
-    layout.hidden.iter().chain(std::iter::once(&layout.head)).map(job).collect()
+    let jobs = layers.zip(inputs).zip(outputs).map(job).collect();
+    (jobs, n_tile)
+}
+
+/// Tiles of all layers' gradients.
+fn gradient_tiles(layout: &NetLayout, tile: TileShape) -> usize {
+    let tiles = |layer: &LayerLayout| tile.tiles(layer.n_out, layer.in_stride).iter().product::<usize>();
+    layout.hidden.iter().chain(std::iter::once(&layout.head)).map(tiles).sum()
 }
 
 /// Source of the kernels of `learner.cu`.
@@ -418,9 +430,8 @@ fn kernels(device: &Device, layout: &NetLayout, dims: &LearnerDims) -> Result<Ke
         });
         of_env.push((kernel(env_tile, "dense_forward")?, env_tile));
     }
-    let tiles = |tile: TileShape| jobs_of(layout, tile).last().map_or(0, |job| job.2);
     let (large, small) = (TileShape::LARGE, TileShape::SMALL);
-    let gradient_tile = if tiles(large) * n_learner >= 2 * n_sm { large } else { small };
+    let gradient_tile = if gradient_tiles(layout, large) * n_learner >= 2 * n_sm { large } else { small };
     let source = learner_source(layout, dims);
     Ok(Kernels {
         batch: of_batch,

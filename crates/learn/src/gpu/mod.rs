@@ -12,6 +12,7 @@
 mod layout;
 mod learner;
 mod net;
+mod params;
 
 #[cfg(test)]
 mod tests;
