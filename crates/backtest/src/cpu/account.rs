@@ -14,34 +14,34 @@ use crate::rules::{Fill, Rebalance};
 /// Cash, position and the trade in progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
-    pub(super) cash: f64,
-    pub(super) units: f64,
-    pub(super) level: f64,
-    pub(super) equity: f64,
-    pub(super) initial: f64,
-    pub(super) peak: f64,
-    pub(super) last_return: f64,
-    pub(super) trade: OpenTrade,
-    tally: Tally,
-    pub(super) counts: Counts,
+    pub(crate) cash: f64,
+    pub(crate) units: f64,
+    pub(crate) level: f64,
+    pub(crate) equity: f64,
+    pub(crate) initial: f64,
+    pub(crate) peak: f64,
+    pub(crate) last_return: f64,
+    pub(crate) trade: OpenTrade,
+    pub(crate) tally: Tally,
+    pub(crate) counts: Counts,
 }
 
 /// The trade in progress; meaningful while units are held.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct OpenTrade {
-    entry_bar: usize,
+pub(crate) struct OpenTrade {
+    pub(crate) entry_bar: usize,
     /// Average cost per unit.
-    pub(super) entry_price: f64,
+    pub(crate) entry_price: f64,
     /// Equity just before the entry.
-    equity: f64,
+    pub(crate) equity: f64,
     /// Net cash received so far; the P&L once flat.
-    flow: f64,
-    max_units: f64,
+    pub(crate) flow: f64,
+    pub(crate) max_units: f64,
     /// Bars lived through.
-    pub(super) bars: usize,
-    stop: Option<f64>,
-    take: Option<f64>,
-    max_hold: Option<u32>,
+    pub(crate) bars: usize,
+    pub(crate) stop: Option<f64>,
+    pub(crate) take: Option<f64>,
+    pub(crate) max_hold: Option<u32>,
 }
 
 /// What one bar did to the account.

@@ -6,14 +6,14 @@ use crate::rules::Kelly;
 
 /// Closed trades, as Kelly sizing needs them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Tally {
-    trades: u32,
-    wins: u32,
-    losses: u32,
+pub(crate) struct Tally {
+    pub(crate) trades: u32,
+    pub(crate) wins: u32,
+    pub(crate) losses: u32,
     /// Σ trade_return of the wins.
-    won: f64,
+    pub(crate) won: f64,
     /// Σ |trade_return| of the losses.
-    lost: f64,
+    pub(crate) lost: f64,
 }
 
 impl Tally {

@@ -2,7 +2,7 @@
 
 pub mod account;
 pub mod engine;
-mod kelly;
+pub(crate) mod kelly;
 pub mod observation;
 mod quiet;
 pub mod reference;

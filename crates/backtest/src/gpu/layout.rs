@@ -13,7 +13,7 @@ const RULES_HAS_VOLUME: u32 = 1;
 const RULES_HAS_BARRIER: u32 = 2;
 const RULES_HAS_STOP: u32 = 4;
 const RULES_HAS_TAKE: u32 = 8;
-const RULES_HAS_KELLY: u32 = 16;
+pub(super) const RULES_HAS_KELLY: u32 = 16;
 const RULES_HAS_LOTS: u32 = 32;
 const RULES_HAS_CAP: u32 = 64;
 const RULES_HAS_CARRY: u32 = 128;
@@ -36,9 +36,9 @@ const RULES: [(&str, u32); 12] = [
     ("RULES_FILLS_AT_CLOSE", RULES_FILLS_AT_CLOSE),
 ];
 /// Bits of [`EnvAccount::flags`].
-const ACCOUNT_RUINED: u32 = 1;
-const ACCOUNT_HAS_STOP: u32 = 2;
-const ACCOUNT_HAS_TAKE: u32 = 4;
+pub(super) const ACCOUNT_RUINED: u32 = 1;
+pub(super) const ACCOUNT_HAS_STOP: u32 = 2;
+pub(super) const ACCOUNT_HAS_TAKE: u32 = 4;
 
 const EXITS: [(&str, ExitReason); 7] = [
     ("EXIT_SIGNAL", ExitReason::Signal),

@@ -5,6 +5,7 @@
 //! is made of. [`GpuBacktestEvaluator`] is the way in; [`GpuSweep`] runs
 //! the parameter sets of a rule strategy.
 
+mod convert;
 mod error;
 mod evaluator;
 pub mod external;
@@ -19,6 +20,7 @@ pub mod replay;
 pub mod rollout;
 pub mod sweep;
 
+pub use convert::KEEP_TALLY;
 pub use error::EvaluateError;
 pub use evaluator::{DevicePath, Form, GpuBacktestEvaluator, MemoryNeed, TakeQ, WindowInput};
 pub use full_metrics::window_stats;
