@@ -43,6 +43,17 @@ static inline unsigned atomicAdd(unsigned* address, unsigned value) {
     *address += value;
     return before;
 }
+static inline unsigned long long atomicAdd(unsigned long long* address, unsigned long long value) {
+    unsigned long long before = *address;
+    *address += value;
+    return before;
+}
+static inline unsigned __float_as_uint(float value) {
+    unsigned bits;
+    std::memcpy(&bits, &value, 4);
+    return bits;
+}
+static inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 static inline double __hiloint2double(int high, int low) {
     return __longlong_as_double((long long)(((unsigned long long)(unsigned)high << 32) | (unsigned)low));
 }
@@ -74,7 +85,6 @@ static int host_n_threads = 0;
 static unsigned long host_progress = 0;
 static HostBarrier host_named[16];
 static HostBarrier host_warp[MAX_THREADS / 32];
-static float host_exchange[MAX_THREADS];
 static HostDim blockIdx, blockDim, gridDim;
 static void (*host_kernel)();
 alignas(16) static float4 dynamic_shared[1 << 16];
@@ -107,26 +117,40 @@ static inline void named_sync(int barrier, int n_threads) { host_meet(host_named
 static inline void named_arrive(int barrier, int n_threads) { host_meet(host_named[barrier], n_threads, false); }
 static inline void __syncthreads() { host_meet(host_named[0], host_n_threads, true); }
 static inline void __syncwarp() { host_meet(host_warp[host_current / 32], 32, true); }
-static inline double __shfl_sync(unsigned, double value, int from) {
-    static double exchange[MAX_THREADS];
+// Every lane of the warp shows a value and reads lane `from`'s.
+template <typename T>
+static T host_exchanged(T value, int from) {
+    static unsigned long long exchange[MAX_THREADS];
     int own = host_current;
-    exchange[own] = value;
+    std::memcpy(&exchange[own], &value, sizeof(T));
     __syncwarp();
-    double other = exchange[own / 32 * 32 + from];
+    T other;
+    std::memcpy(&other, &exchange[own / 32 * 32 + from], sizeof(T));
     __syncwarp();
     return other;
 }
-static inline float __shfl_xor_sync(unsigned, float value, int reach) {
-    int own = host_current;
-    host_exchange[own] = value;
-    __syncwarp();
-    float other = host_exchange[own ^ reach];
-    __syncwarp();
-    return other;
+template <typename T>
+static T __shfl_sync(unsigned, T value, int from) {
+    return host_exchanged(value, from);
 }
-
-static inline double __shfl_xor_sync(unsigned, double value, int reach) {
-    return __shfl_sync(0, value, host_current % 32 ^ reach);
+template <typename T>
+static T __shfl_xor_sync(unsigned, T value, int reach) {
+    return host_exchanged(value, host_current % 32 ^ reach);
+}
+// Lanes of the warp whose value is `value`, as a mask.
+static inline unsigned __match_any_sync(unsigned, unsigned value) {
+    static unsigned shown[MAX_THREADS];
+    int own = host_current;
+    shown[own] = value;
+    __syncwarp();
+    unsigned mask = 0;
+    for (int lane = 0; lane < 32; ++lane) mask |= shown[own / 32 * 32 + lane] == value ? 1u << lane : 0u;
+    __syncwarp();
+    return mask;
+}
+static inline unsigned __ballot_sync(unsigned all, bool vote) {
+    unsigned equals = __match_any_sync(all, vote ? 1 : 0);
+    return vote ? equals : ~equals;
 }
 
 static inline void host_enter() {
