@@ -10,7 +10,7 @@
 //! that costs time, not bits: Candle adds gradients of 65,536 values and more (a 256 × 256 layer) on a spinning pool of the
 //! whole process, which `CANDLE_NUM_THREADS=1` in the environment turns off.
 
-mod batch;
+pub(crate) mod batch;
 pub mod config;
 mod data;
 mod memory;

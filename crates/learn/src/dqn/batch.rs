@@ -28,17 +28,17 @@ impl Trainer {
 }
 
 /// Uniform noise for features; see [`DqnConfig::feature_noise`].
-struct Noise<'a> {
+pub(crate) struct Noise<'a> {
     /// √3 times the standard deviation.
-    amplitude: f32,
-    seed: u64,
+    pub(crate) amplitude: f32,
+    pub(crate) seed: u64,
     /// Philox blocks used so far.
-    block: &'a mut u64,
+    pub(crate) block: &'a mut u64,
 }
 
 impl Noise<'_> {
     /// Appends `features`, with noise if there is any: 16 random bits each, eight from a block.
-    fn extend(&mut self, out: &mut Vec<f32>, features: &[f32]) {
+    pub(crate) fn extend(&mut self, out: &mut Vec<f32>, features: &[f32]) {
         if self.amplitude == 0.0 {
             return out.extend_from_slice(features);
         }

@@ -1,9 +1,10 @@
-//! The structs that cross to the device: `repr(C)` twins of `learner.cuh`, and the constants that reach CUDA by `-D`. Sizes
+//! The structs that cross to the device: `repr(C)` twins of those in `learner.cuh`, `collector.cu`, `replay.cuh` and `rank.cu`, and the constants that reach CUDA by `-D`. Sizes
 //! are asserted on both sides.
 
 use gigabar_backtest::gpu::layout::{EnvRules, constants as env_constants};
 use gigabar_gpu::{KernelSource, Plain};
 
+use crate::replay::ReplayKind;
 use crate::stream;
 
 pub(crate) const REWARD_LOG: u32 = 0;
@@ -14,10 +15,28 @@ pub(crate) const REWARD_VOL_SCALED: u32 = 3;
 pub(crate) const PARAMS_EPSILON_EXPONENTIAL: u32 = 1;
 pub(crate) const PARAMS_RATE_EXPONENTIAL: u32 = 2;
 
+/// `REPLAY` of a compilation.
+const REPLAY_UNIFORM: u32 = 0;
+const REPLAY_PROPORTIONAL: u32 = 1;
+const REPLAY_RANK: u32 = 2;
+
+/// A kind of replay as `REPLAY` names it.
+pub(crate) fn replay_word(kind: ReplayKind) -> String {
+    let word = match kind {
+        ReplayKind::Uniform => REPLAY_UNIFORM,
+        ReplayKind::Proportional => REPLAY_PROPORTIONAL,
+        ReplayKind::Rank => REPLAY_RANK,
+    };
+    format!("{word}u")
+}
+
 /// Every constant of `learner.cuh` and `env.cuh`.
 pub(crate) fn constants() -> Vec<(&'static str, String)> {
     let mut out = env_constants();
     let words = [
+        ("REPLAY_UNIFORM", REPLAY_UNIFORM),
+        ("REPLAY_PROPORTIONAL", REPLAY_PROPORTIONAL),
+        ("REPLAY_RANK", REPLAY_RANK),
         ("REWARD_LOG", REWARD_LOG),
         ("REWARD_SIMPLE", REWARD_SIMPLE),
         ("REWARD_DSR", REWARD_DSR),
@@ -168,10 +187,57 @@ pub(crate) struct RingView {
 }
 const _: () = assert!(size_of::<RingView>() == 72);
 
+/// What all transitions that end with one bar share.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C)]
+pub(crate) struct EnvAfter {
+    pub(crate) portfolio: [f32; 8],
+    pub(crate) bar: u32,
+    pub(crate) done: u32,
+}
+const _: () = assert!(size_of::<EnvAfter>() == 40);
+
+/// Addresses of the collector's arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C)]
+pub(crate) struct CollectorView {
+    pub(crate) accounts: u64,
+    pub(crate) places: u64,
+    pub(crate) pending: u64,
+    pub(crate) tallies: u64,
+    pub(crate) action_counts: u64,
+    pub(crate) observation: u64,
+    pub(crate) after: u64,
+}
+const _: () = assert!(size_of::<CollectorView>() == 56);
+
+/// Addresses of the sampler's arrays; those of the other kinds are 0.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C)]
+pub(crate) struct ReplayView {
+    pub(crate) tree: u64,
+    pub(crate) priority: u64,
+    pub(crate) order: u64,
+    pub(crate) cumulative: u64,
+    pub(crate) table: u64,
+}
+const _: () = assert!(size_of::<ReplayView>() == 40);
+
+/// Addresses of the sort's scratch.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[repr(C)]
+pub(crate) struct SortView {
+    pub(crate) keys: u64,
+    pub(crate) slots: u64,
+    pub(crate) counts: u64,
+}
+const _: () = assert!(size_of::<SortView>() == 24);
+
 /// `unsafe impl Plain`, in one place.
 #[allow(unsafe_code)]
 mod plain {
-    use super::{EnvPlace, EnvTally, LearnerParams, LearnerState, PendingStep, Plain, RewardRules, RingView};
+    use super::{CollectorView, EnvAfter, EnvPlace, EnvTally, LearnerParams, LearnerState, PendingStep};
+    use super::{Plain, ReplayView, RewardRules, RingView, SortView};
     // SAFETY (all): repr(C) structs of numbers; learner.cuh asserts the same sizes.
     unsafe impl Plain for RewardRules {}
     unsafe impl Plain for LearnerParams {}
@@ -180,4 +246,8 @@ mod plain {
     unsafe impl Plain for EnvPlace {}
     unsafe impl Plain for PendingStep {}
     unsafe impl Plain for RingView {}
+    unsafe impl Plain for EnvAfter {}
+    unsafe impl Plain for CollectorView {}
+    unsafe impl Plain for ReplayView {}
+    unsafe impl Plain for SortView {}
 }
