@@ -40,12 +40,12 @@ pub(crate) struct World<'a> {
 
 /// A step whose n-step return is not complete yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Pending {
-    bar: u32,
+pub(crate) struct Pending {
+    pub(crate) bar: u32,
     #[serde(with = "bits")]
-    portfolio: [f32; N_PORTFOLIO],
-    action: u32,
-    reward: f64,
+    pub(crate) portfolio: [f32; N_PORTFOLIO],
+    pub(crate) action: u32,
+    pub(crate) reward: f64,
 }
 
 /// f32 by their bits: exact in JSON, whatever they hold.
@@ -64,24 +64,24 @@ mod bits {
 
 /// One environment: an account somewhere in the train range.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Env {
-    account: Account,
-    reward: RewardState,
+pub(crate) struct Env {
+    pub(crate) account: Account,
+    pub(crate) reward: RewardState,
     /// The bar that has just closed.
-    bar: usize,
+    pub(crate) bar: usize,
     /// The bar at whose close the episode is truncated.
-    end: usize,
+    pub(crate) end: usize,
     /// Decisions made since the start of training.
-    steps: u64,
+    pub(crate) steps: u64,
     /// Episodes begun.
-    episodes: u64,
-    pending: VecDeque<Pending>,
+    pub(crate) episodes: u64,
+    pub(crate) pending: VecDeque<Pending>,
 }
 
 /// The environments, as a checkpoint stores them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Collector {
-    envs: Vec<Env>,
+    pub(crate) envs: Vec<Env>,
 }
 
 /// What a stretch of collection did.

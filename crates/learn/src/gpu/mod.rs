@@ -9,13 +9,18 @@
 //! Every array has a leading learner axis [K]; the CPU's [`crate::dqn::Trainer`] is the reference, the same in everything but
 //! the order in which f32 sums are taken.
 
+mod collector;
 mod layout;
 mod learner;
 mod net;
 mod params;
-
+mod replay;
 #[cfg(test)]
 mod tests;
+mod world;
+
+pub use collector::GpuExperienceCollector;
+pub use replay::GpuReplayBuffer;
 
 use gigabar_gpu::KernelSource;
 use gigabar_gpu::header::{PRELUDE, RNG};

@@ -78,7 +78,11 @@ impl NetLayout {
     pub(super) fn new(shape: &NetShape) -> Result<Self, LearnError> {
         if shape.n_action > MAX_ACTIONS {
             let value = format!("{} levels", shape.n_action);
-            return Err(LearnError::Config { field: "levels", value, rule: "at most 32 numbers for training on a GPU" });
+            return Err(LearnError::Config {
+                field: "levels",
+                value,
+                rule: "at most 32 numbers for training on a GPU",
+            });
         }
         let mut n_param = 0;
         let mut take = |n_in: usize, n_out: usize| {

@@ -109,8 +109,11 @@ fn step(trainer: &Trainer, layout: &NetLayout, tile: TileShape, arrays: &mut Arr
     let dense = |layer: usize, launch: &str| build(&layout.dense_source(layer, tile), launch);
     let mut input = raw(&mut arrays.x);
     for (i, layer) in layout.hidden.iter().enumerate() {
-        let kernel = dense(i, "n[0], n[1], n[2], DenseTile::THREADS, [=] { dense_forward((f32*)p[0], (f32*)p[1], \
-                               (f32*)p[2], (f32*)p[3], (f32*)p[4], n[3], n[4], n[5]); }");
+        let kernel = dense(
+            i,
+            "n[0], n[1], n[2], DenseTile::THREADS, [=] { dense_forward((f32*)p[0], (f32*)p[1], \
+                               (f32*)p[2], (f32*)p[3], (f32*)p[4], n[3], n[4], n[5]); }",
+        );
         let [m, n] = tile.tiles(batch, layer.n_out);
         let arguments = [input, raw(&mut arrays.online), raw(&mut arrays.target), raw(&mut h[i]), raw(&mut z[i])];
         let n_in = if i == 0 { 2 } else { n_segment };
@@ -120,9 +123,12 @@ fn step(trainer: &Trainer, layout: &NetLayout, tile: TileShape, arrays: &mut Arr
     let mut ring = Ring::of(trainer);
     let mut view = ring.view();
     let source = learner_source(layout, &dims);
-    let kernel = build(&source, "(BATCH + LOSS_WARPS - 1) / LOSS_WARPS, n[0], 1, 32 * LOSS_WARPS, [=] { learner_loss(\
+    let kernel = build(
+        &source,
+        "(BATCH + LOSS_WARPS - 1) / LOSS_WARPS, n[0], 1, 32 * LOSS_WARPS, [=] { learner_loss(\
                        (LearnerParams*)p[0], (f32*)p[1], (f32*)p[2], (f32*)p[3], (f32*)p[4], (u32*)p[5], (f64*)p[6], \
-                       *(RingView*)p[7], (f32*)p[8], (f32*)p[9], (f32*)p[10], (LossRow*)p[11]); }");
+                       *(RingView*)p[7], (f32*)p[8], (f32*)p[9], (f32*)p[10], (LossRow*)p[11]); }",
+    );
     let (params, online, target) = (raw(&mut arrays.params), raw(&mut arrays.online), raw(&mut arrays.target));
     let last = |buffers: &mut Vec<Vec<f32>>| buffers.last_mut().map_or(std::ptr::null_mut(), |b| raw(b));
     let (z_last, dh_last) = (last(&mut z), last(&mut dh));
@@ -131,8 +137,11 @@ fn step(trainer: &Trainer, layout: &NetLayout, tile: TileShape, arrays: &mut Arr
     let view = raw(std::slice::from_mut(&mut view));
     kernel.run(&[&[params, online, target, input, z_last, slots, weights, view], &out[..]].concat(), &[K as u32]);
     for i in (1..layout.hidden.len()).rev() {
-        let kernel = dense(i, "n[0], n[1], n[2], DenseTile::THREADS, [=] { dense_backward((f32*)p[0], (f32*)p[1], \
-                               (f32*)p[2], (f32*)p[3], (f32*)p[4], n[3], n[4]); }");
+        let kernel = dense(
+            i,
+            "n[0], n[1], n[2], DenseTile::THREADS, [=] { dense_backward((f32*)p[0], (f32*)p[1], \
+                               (f32*)p[2], (f32*)p[3], (f32*)p[4], n[3], n[4]); }",
+        );
         let [m, n] = tile.tiles(batch, layout.hidden[i].n_in);
         let (dy, x, z, dx) = (raw(&mut dh[i]), raw(&mut h[i - 1]), raw(&mut z[i - 1]), raw(&mut dh[i - 1]));
         kernel.run(&[dy, online, x, z, dx], &[m, n, K, batch, n_segment].map(|n| n as u32));
@@ -143,20 +152,29 @@ fn step(trainer: &Trainer, layout: &NetLayout, tile: TileShape, arrays: &mut Arr
     let outputs: Vec<u64> = dh.iter_mut().chain(std::iter::once(&mut dhead)).map(|dy| raw(dy) as u64).collect();
     let (mut jobs, n_tile) = super::super::learner::gradient_jobs(layout, tile, batch, &inputs, &outputs);
     let mut square_sum = vec![f64::NAN; K * n_tile];
-    let kernel = build(&layout.gradient_source(tile), "n[0], n[1], 1, GradientTile::THREADS, [=] { gradient_sum(\
-                       (GradientJob*)p[0], n[2], n[3], (f32*)p[1], (f64*)p[2]); }");
+    let kernel = build(
+        &layout.gradient_source(tile),
+        "n[0], n[1], 1, GradientTile::THREADS, [=] { gradient_sum(\
+                       (GradientJob*)p[0], n[2], n[3], (f32*)p[1], (f64*)p[2]); }",
+    );
     let numbers = [n_tile, K, jobs.len(), batch].map(|n| n as u32);
     kernel.run(&[raw(&mut jobs), raw(&mut arrays.gradient), raw(&mut square_sum)], &numbers);
-    let kernel = build(&source, "(PARAMS / 4 + UPDATE_THREADS - 1) / UPDATE_THREADS, n[0], 1, UPDATE_THREADS, [=] { \
+    let kernel = build(
+        &source,
+        "(PARAMS / 4 + UPDATE_THREADS - 1) / UPDATE_THREADS, n[0], 1, UPDATE_THREADS, [=] { \
                        learner_update((LearnerParams*)p[0], (LearnerState*)p[1], (LossRow*)p[2], (f64*)p[3], n[1], \
-                       (f32*)p[4], (f32*)p[5], (f32*)p[6], (f32*)p[7], (f32*)p[8], (StepResult*)p[9]); }");
+                       (f32*)p[4], (f32*)p[5], (f32*)p[6], (f32*)p[7], (f32*)p[8], (StepResult*)p[9]); }",
+    );
     let state = raw(&mut arrays.state);
     let moments = [raw(&mut arrays.first), raw(&mut arrays.second), raw(&mut arrays.results)];
     let gradient = raw(&mut arrays.gradient);
     let arguments = [params, state, raw(&mut rows), raw(&mut square_sum), gradient, online, target];
     kernel.run(&[&arguments[..], &moments].concat(), &[K as u32, n_tile as u32]);
-    let kernel = build(&source, "n[0], 1, 1, FINISH_THREADS, [=] { learner_finish((LearnerParams*)p[0], \
-                       (LearnerState*)p[1], (LossRow*)p[2], (StepResult*)p[3], (LearnerEpoch*)p[4]); }");
+    let kernel = build(
+        &source,
+        "n[0], 1, 1, FINISH_THREADS, [=] { learner_finish((LearnerParams*)p[0], \
+                       (LearnerState*)p[1], (LossRow*)p[2], (StepResult*)p[3], (LearnerEpoch*)p[4]); }",
+    );
     let out = [raw(&mut arrays.results), raw(&mut arrays.epochs)];
     kernel.run(&[&[params, state, raw(&mut rows)], &out[..]].concat(), &[K as u32]);
 }
@@ -230,7 +248,12 @@ fn equals_the_trainer(config: &DqnConfig, tile: TileShape) {
         assert_close("weights", &row(&arrays.online), &trainer.nets.weights, 1e-4);
         assert_close("target weights", &row(&arrays.target), &trainer.nets.target_weights, 1e-4);
         let batch = config.batch;
-        assert_close("TD errors", &[arrays.td[k * batch..(k + 1) * batch].to_vec()], std::slice::from_ref(&loss.td_abs), 1e-4);
+        assert_close(
+            "TD errors",
+            &[arrays.td[k * batch..(k + 1) * batch].to_vec()],
+            std::slice::from_ref(&loss.td_abs),
+            1e-4,
+        );
         let result = arrays.results[k];
         assert!((result.loss / loss.loss - 1.0).abs() < 1e-4, "{} against {}", result.loss, loss.loss);
         assert!((result.grad_norm / norm - 1.0).abs() < 1e-4, "{} against {norm}", result.grad_norm);
@@ -245,7 +268,9 @@ fn equals_the_trainer(config: &DqnConfig, tile: TileShape) {
 #[test]
 fn a_step_equals_the_trainers_with_every_option() {
     for activation in [Activation::Relu, Activation::Tanh, Activation::Silu] {
-        for (dueling, double, hidden) in [(true, true, vec![40, 33]), (false, false, vec![12, 9, 7]), (true, false, vec![])] {
+        for (dueling, double, hidden) in
+            [(true, true, vec![40, 33]), (false, false, vec![12, 9, 7]), (true, false, vec![])]
+        {
             for (target, max_grad_norm) in [(TargetUpdate::Soft, 0.05), (TargetUpdate::Periodic, 0.0)] {
                 let tile = if double { TileShape::SMALL } else { TileShape::LARGE };
                 let config = DqnConfig {
