@@ -1,6 +1,6 @@
 //! [`Buffer`]: named device memory that counts its copies. [`Pinned`]: page-locked host memory for the one read.
 
-use cudarc::driver::{CudaSlice, DevicePtr, DeviceRepr, ValidAsZeroBits, result};
+use cudarc::driver::{CudaEvent, CudaSlice, DevicePtr, DeviceRepr, ValidAsZeroBits, result};
 
 use crate::device::{Device, count};
 use crate::error::GpuError;
@@ -174,6 +174,18 @@ impl<T: Plain> Buffer<T> {
         copied.map_err(failed)
     }
 
+    /// Queues a copy of everything into `host` and gives it back once [`PendingRead::wait`] has waited for that copy alone: what
+    /// is queued later goes on meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::read_into`].
+    pub fn queue_read(&self, mut host: Pinned<T>) -> Result<PendingRead<T>, GpuError> {
+        self.read_into(&mut host)?;
+        let done = self.device.shared.stream.record_event(None);
+        let done = done.map_err(|e| GpuError::driver(format!("buffer `{}`: marking its copy", self.name), e))?;
+        Ok(PendingRead { host, done })
+    }
+
     fn check(&self, got: usize) -> Result<(), GpuError> {
         if got == self.len {
             Ok(())
@@ -225,5 +237,28 @@ impl<T> Drop for Pinned<T> {
         // SAFETY: allocated by malloc_host, freed once; no copy is in flight after the wait.
         let freed = unsafe { result::free_host(self.memory.cast()) };
         shared.context.record_err(freed);
+    }
+}
+
+/// A copy to the host on its way, from [`Buffer::queue_read`].
+#[derive(Debug)]
+pub struct PendingRead<T> {
+    host: Pinned<T>,
+    done: CudaEvent,
+}
+
+impl<T: Plain> PendingRead<T> {
+    /// Waits until the copy is there (one counted synchronisation, with the copy and not with the stream); the values, and the
+    /// memory for the next copy.
+    ///
+    /// # Errors
+    /// A fault of any kernel queued before the copy.
+    pub fn wait(self) -> Result<(Vec<T>, Pinned<T>), GpuError> {
+        let Self { host, done } = self;
+        count(&host.device.shared.meter.syncs, 1);
+        done.synchronize().map_err(|e| GpuError::driver(format!("waiting for `{}`", host.name), e))?;
+        // SAFETY: `len` elements, initialised at allocation; the only copy into them is done.
+        let values = unsafe { std::slice::from_raw_parts(host.memory, host.len) }.to_vec();
+        Ok((values, host))
     }
 }

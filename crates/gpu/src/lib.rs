@@ -15,7 +15,7 @@ mod module;
 
 pub mod header;
 
-pub use buffer::{Buffer, Pinned, Plain};
+pub use buffer::{Buffer, PendingRead, Pinned, Plain};
 pub use device::{Device, DeviceFacts, Probe, Traffic, probe};
 pub use error::GpuError;
 pub use graph::Graph;

@@ -40,6 +40,24 @@ pub enum LearnError {
         /// What needs how much.
         parts: String,
     },
+    /// More memory than the GPU has free.
+    #[error("training {n_learner} learners needs about {total} of the GPU's memory ({parts}); {free} are free")]
+    DeviceMemory {
+        /// Learners side by side.
+        n_learner: usize,
+        /// All of it.
+        total: String,
+        /// What there is.
+        free: String,
+        /// What needs how much.
+        parts: String,
+    },
+    /// Trainers that cannot train side by side.
+    #[error("these learners cannot train together: {reason}")]
+    Population {
+        /// What is wrong with them.
+        reason: String,
+    },
     /// The GPU could not do it.
     #[error(transparent)]
     Gpu(#[from] gigabar_gpu::GpuError),
@@ -119,8 +137,13 @@ impl LearnError {
                 "evaluate on data whose features were computed by the same version of gigabar, or train again".into(),
             ),
             Self::Ensemble { .. } => Some("join policies that were trained with the same action levels".into()),
+            Self::DeviceMemory { .. } => Some(
+                "lower dqn.replay_capacity, dqn.n_envs, dqn.batch or dqn.hidden, whichever is largest, or train fewer folds or \
+                 seeds at once"
+                    .into(),
+            ),
             Self::Gpu(error) => error.hint(),
-            Self::Config { .. } | Self::Rules(_) | Self::Tensor(_) | Self::Io { .. } => None,
+            Self::Config { .. } | Self::Population { .. } | Self::Rules(_) | Self::Tensor(_) | Self::Io { .. } => None,
         }
     }
 }

@@ -53,6 +53,11 @@ impl Philox {
         Self { seed, stream, drawn: 0 }
     }
 
+    /// The stream after `words` 32-bit words of it.
+    pub fn after(seed: u64, stream: u64, words: u64) -> Self {
+        Self { seed, stream, drawn: words }
+    }
+
     /// A uniform f64 in `[0, 1)`.
     pub fn uniform(&mut self) -> f64 {
         let high = self.next_u32();

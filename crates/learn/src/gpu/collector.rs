@@ -154,13 +154,4 @@ impl GpuExperienceCollector {
         // SAFETY: the arguments are collector_store's; all arrays have the sizes of the same `Dims`.
         unsafe { launch.run(&world.device, shape) }
     }
-
-    /// Queues the start of an epoch: tallies and action counts are zero.
-    ///
-    /// # Errors
-    /// The driver's.
-    pub(crate) fn clear_tallies(&mut self) -> Result<(), GpuError> {
-        self.tallies.clear()?;
-        self.action_counts.clear()
-    }
 }

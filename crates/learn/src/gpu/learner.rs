@@ -3,8 +3,10 @@
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape, Plain};
 
 use super::layout::{LearnerParams, LearnerState, RingView};
+use super::monitor::MONITOR;
 use super::net::{FOLD, LayerLayout, NET, NetLayout, TileShape};
 use crate::error::LearnError;
+use crate::guard;
 use crate::net::Activation;
 use crate::optim::AdamConfig;
 
@@ -260,7 +262,7 @@ impl Learner {
     }
 
     #[allow(unsafe_code)]
-    fn queue_forward(&self, x: &Buffer<f32>) -> Result<(), GpuError> {
+    pub(super) fn queue_forward(&self, x: &Buffer<f32>) -> Result<(), GpuError> {
         let LearnerDims { n_learner, batch, .. } = self.dims;
         let n_segment = self.dims.n_segment();
         let (mut input, mut n_in) = (x, 2_u32);
@@ -279,7 +281,7 @@ impl Learner {
     }
 
     #[allow(unsafe_code)]
-    fn queue_loss(&self, of: Learners<'_>, minibatch: Minibatch<'_>) -> Result<(), GpuError> {
+    pub(super) fn queue_loss(&self, of: Learners<'_>, minibatch: Minibatch<'_>) -> Result<(), GpuError> {
         let LearnerDims { n_learner, batch, .. } = self.dims;
         let last = self.h.len().checked_sub(1);
         let h = last.map_or(minibatch.x, |i| &self.h[i]);
@@ -292,7 +294,7 @@ impl Learner {
     }
 
     #[allow(unsafe_code)]
-    fn queue_backward(&self) -> Result<(), GpuError> {
+    pub(super) fn queue_backward(&self) -> Result<(), GpuError> {
         let LearnerDims { n_learner, batch, .. } = self.dims;
         for i in (1..self.layout.hidden.len()).rev() {
             let (kernels, layer) = (&self.kernels.batch[i], &self.layout.hidden[i]);
@@ -307,7 +309,7 @@ impl Learner {
     }
 
     #[allow(unsafe_code)]
-    fn queue_gradient(&self) -> Result<(), GpuError> {
+    pub(super) fn queue_gradient(&self) -> Result<(), GpuError> {
         let Some(jobs) = &self.jobs else { return Ok(()) };
         let launch = self.kernels.gradient.launch().buffer(jobs).value(jobs.len() as u32);
         let launch = launch.value(self.dims.batch as u32).buffer(&self.gradient).buffer(&self.square_sum);
@@ -317,7 +319,7 @@ impl Learner {
     }
 
     #[allow(unsafe_code)]
-    fn queue_update(&self, of: Learners<'_>) -> Result<(), GpuError> {
+    pub(super) fn queue_update(&self, of: Learners<'_>) -> Result<(), GpuError> {
         let launch = self.kernels.update.launch().buffer(of.params).buffer(of.state).buffer(&self.rows);
         let launch = launch.buffer(&self.square_sum).value(self.n_tile as u32).buffer(&self.gradient);
         let launch = launch.buffer(&self.online).buffer(&self.target).buffer(&self.first).buffer(&self.second);
@@ -325,6 +327,12 @@ impl Learner {
         let shape = grid([blocks, self.dims.n_learner, 1], UPDATE_THREADS);
         // SAFETY: learner_update's parameters; the buffers have the shapes it names.
         unsafe { launch.buffer(&self.results).run(&self.device, shape) }
+    }
+
+    /// Address of the first learner's verdict, and the distance to the next one's in u32.
+    pub(super) fn verdicts(&self) -> (u64, u32) {
+        let place = std::mem::offset_of!(StepResult, verdict) as u64;
+        (self.results.address() + place, size_of::<StepResult>() as u32 / 4)
     }
 
     /// Queues the booking of the step.
@@ -382,13 +390,13 @@ fn gradient_tiles(layout: &NetLayout, tile: TileShape) -> usize {
     layout.hidden.iter().chain(std::iter::once(&layout.head)).map(tiles).sum()
 }
 
-/// Source of the kernels of `learner.cu`.
+/// Source of the kernels of `learner.cu` and `monitor.cu`.
 pub(super) fn learner_source(layout: &NetLayout, dims: &LearnerDims) -> KernelSource {
     // Without hidden layers the head reads the observations, which both networks share.
     let linear = layout.hidden.is_empty();
     let n_segment = if linear { 2 } else { dims.n_segment() };
     let adam = AdamConfig::default();
-    let source = super::shared_source("learner.cu", u32::MAX).texts(&[NET, FOLD, GUARD, LEARNER]);
+    let source = super::shared_source("learner.cu", u32::MAX).texts(&[NET, FOLD, GUARD, LEARNER, MONITOR]);
     let source = layout
         .define(source)
         .define("BATCH", dims.batch)
@@ -399,17 +407,17 @@ pub(super) fn learner_source(layout: &NetLayout, dims: &LearnerDims) -> KernelSo
         .define("ADAM_BETA1", format!("{:e}", adam.beta1))
         .define("ADAM_BETA2", format!("{:e}", adam.beta2))
         .define("HUGE_F64", "1.7976931348623157e308");
-    guard_constants().into_iter().fold(source, |source, (name, value)| source.define(name, value))
+    guard_constants().into_iter().fold(source, |source, (name, value)| source.define(name, format!("{value}u")))
 }
 
 /// The constants of `guard.cuh`.
-fn guard_constants() -> [(&'static str, &'static str); 5] {
+fn guard_constants() -> [(&'static str, u64); 5] {
     [
-        ("GUARD_NOT_FINITE", "1u"),
-        ("GUARD_LOSS_SPIKE", "2u"),
-        ("GUARD_GRADIENT_COLLAPSE", "4u"),
-        ("GUARD_Q_DIVERGENCE", "8u"),
-        ("GUARD_WARMUP", "100u"),
+        ("GUARD_NOT_FINITE", guard::NOT_FINITE.into()),
+        ("GUARD_LOSS_SPIKE", guard::LOSS_SPIKE.into()),
+        ("GUARD_GRADIENT_COLLAPSE", guard::GRADIENT_COLLAPSE.into()),
+        ("GUARD_Q_DIVERGENCE", guard::Q_DIVERGENCE.into()),
+        ("GUARD_WARMUP", guard::MEMORY),
     ]
 }
 

@@ -6,20 +6,26 @@
 //!      └────────────────────────────────── Q-values (dense.cu) ─────────────────────────────────┘
 //! ```
 //!
-//! Every array has a leading learner axis [K]; the CPU's [`crate::dqn::Trainer`] is the reference, the same in everything but
+//! Every array has a leading learner axis \[K\]; the CPU's [`crate::dqn::Trainer`] is the reference, the same in everything but
 //! the order in which f32 sums are taken.
 
 mod collector;
 mod layout;
 mod learner;
+mod memory;
+mod monitor;
 mod net;
 mod params;
+mod population;
 mod replay;
 #[cfg(test)]
 mod tests;
+mod transfer;
 mod world;
 
 pub use collector::GpuExperienceCollector;
+pub use monitor::EpochMonitoringSummary;
+pub use population::Population;
 pub use replay::GpuReplayBuffer;
 
 use gigabar_gpu::KernelSource;

@@ -139,11 +139,6 @@ impl NetLayout {
         self.places().into_iter().map(parameter).collect()
     }
 
-    /// Floats of an observation row.
-    pub(super) fn row_floats(&self) -> usize {
-        padded(self.shape.n_input)
-    }
-
     /// The constants of `net.cuh`.
     pub(super) fn define(&self, source: KernelSource) -> KernelSource {
         source

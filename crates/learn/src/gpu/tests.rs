@@ -2,6 +2,7 @@
 
 mod case;
 mod collector_host;
+mod device;
 mod gradient_host;
 #[path = "../../../gpu/tests/it/host_kernel.rs"]
 #[allow(unsafe_code)]
@@ -10,3 +11,4 @@ mod nvrtc;
 mod nvrtc_replay;
 mod rank_host;
 mod replay_host;
+mod speed;

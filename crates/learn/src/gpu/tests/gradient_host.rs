@@ -59,7 +59,7 @@ fn arrays(trainer: &mut Trainer, layout: &NetLayout) -> Arrays {
     let blocks = trainer.progress.noise_blocks;
     let (now, next) = trainer.gather().unwrap();
     trainer.progress.noise_blocks = blocks;
-    let (stride, width) = (layout.row_floats(), layout.shape.n_input);
+    let (stride, width) = (layout.shape.n_input.next_multiple_of(4), layout.shape.n_input);
     let mut x = Vec::new();
     for rows in [now, next] {
         for row in rows.flatten_all().unwrap().to_vec1::<f32>().unwrap().chunks(width) {
