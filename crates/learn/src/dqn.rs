@@ -33,6 +33,7 @@ pub use summary::EpochSummary;
 
 use crate::collector::{CollectStats, Collector, World};
 use crate::error::LearnError;
+use crate::guard::{Guard, GuardCounts};
 use crate::net::{NetShape, Pass, QNet};
 use crate::optim::{Adam, AdamConfig, clip_by_norm, global_norm};
 use crate::policy::{NetPolicy, argmax};
@@ -79,6 +80,7 @@ pub struct Trainer {
     sampler: Sampler,
     sample_rng: Philox,
     progress: Progress,
+    guard: Guard,
     /// Scratch: the minibatch drawn, and transitions on their way into the ring.
     draw: Draw,
     finished: Vec<Transition>,
@@ -91,6 +93,7 @@ struct LearnStats {
     grad_norm: Moments,
     q: Moments,
     skipped: u64,
+    guard: GuardCounts,
 }
 
 impl Trainer {
@@ -135,6 +138,7 @@ impl Trainer {
             sampler: Sampler::new(config.replay, config.replay_capacity, priority),
             sample_rng: Philox::new(seed, stream::SAMPLE),
             progress: Progress::default(),
+            guard: Guard::default(),
             draw: Draw::default(),
             finished: Vec::new(),
             config: config.clone(),
@@ -158,7 +162,7 @@ impl Trainer {
         self.config.epochs
     }
 
-    /// Gradient steps skipped so far because the loss or a gradient was not finite.
+    /// Gradient steps skipped so far because the guard found them bad.
     pub fn skipped_steps(&self) -> u64 {
         self.progress.skipped_steps
     }
@@ -189,17 +193,12 @@ impl Trainer {
         let end = (self.progress.epochs as u64 + 1) * self.config.steps_per_epoch as u64;
         while self.progress.env_steps < end {
             self.collect(&mut collect)?;
-            while self.gradient_step_is_due() {
+            while self.progress.grad_steps < self.config.gradient_steps_due(self.progress.env_steps) {
                 self.learn(&mut learn)?;
             }
         }
         self.progress.epochs += 1;
         Ok(self.summary(&collect, &learn, started.elapsed().as_secs_f64()))
-    }
-
-    fn gradient_step_is_due(&self) -> bool {
-        let past = self.progress.env_steps.saturating_sub(self.config.learning_starts as u64);
-        self.ring.len() >= self.config.batch && self.progress.grad_steps < past / self.config.train_every as u64
     }
 
     fn world(&self) -> World<'_> {
@@ -248,7 +247,9 @@ impl Trainer {
         let step = self.loss(&values, &targets);
         let mut grads = self.gradients(&q, step.dloss_dq)?;
         let norm = global_norm(&grads);
-        if !(step.loss.is_finite() && norm.is_finite()) {
+        let verdict = self.guard.judge(&self.config.guard, step.loss, norm, largest(&values));
+        if verdict != 0 {
+            stats.guard.add(verdict);
             self.skip(&step.td_abs, stats);
             return Ok(());
         }
@@ -308,8 +309,8 @@ impl Trainer {
         Ok(self.nets.online.vars().iter().map(of).collect::<Result<_, _>>()?)
     }
 
-    /// The guard: a loss or gradient that is not finite changes nothing but the counters, and the transitions it came
-    /// from lose their priority, so that they are not drawn again and again.
+    /// A bad step changes nothing but the counters, and transitions whose δ is not finite lose their priority, so that
+    /// they are not drawn again and again.
     fn skip(&mut self, td_abs: &[f32], stats: &mut LearnStats) {
         stats.skipped += 1;
         self.progress.skipped_steps += 1;
@@ -340,7 +341,9 @@ impl Trainer {
             env_steps: self.progress.env_steps,
             grad_steps: self.progress.grad_steps,
             skipped_steps: learn.skipped,
+            guard: learn.guard,
             loss: learn.loss.mean(),
+            loss_ema: self.guard.loss_ema(),
             grad_norm: learn.grad_norm.mean(),
             q_mean: learn.q.mean(),
             q_std: learn.q.std(),
@@ -359,6 +362,11 @@ impl Trainer {
             steps_per_second: returns.n as f64 / seconds,
         }
     }
+}
+
+/// The largest |Q|; NaN when any is NaN.
+fn largest(q: &[f32]) -> f64 {
+    f64::from(q.iter().fold(0.0_f32, |most, q| if q.is_nan() || most.is_nan() { f32::NAN } else { most.max(q.abs()) }))
 }
 
 /// A minibatch's loss and what follows from it.

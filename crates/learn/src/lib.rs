@@ -15,6 +15,7 @@ pub mod dqn;
 pub mod ensemble;
 pub mod error;
 pub mod gpu;
+pub mod guard;
 pub mod net;
 pub mod optim;
 pub mod policy;
@@ -25,6 +26,7 @@ pub use checkpoint::{PolicyFile, load_policy, read_policy_file, save_policy};
 pub use dqn::{DqnConfig, EpochSummary, TrainData, Trainer};
 pub use ensemble::EnsemblePolicy;
 pub use error::LearnError;
+pub use guard::{GuardConfig, GuardCounts};
 pub use policy::NetPolicy;
 
 /// Philox streams: the upper half names the purpose, the lower half is free for an index.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::LearnError;
+use crate::guard::GuardConfig;
 use crate::net::Activation;
 use crate::replay::ReplayKind;
 use crate::schedule::Decay;
@@ -96,6 +97,8 @@ pub struct DqnConfig {
     pub epochs: usize,
     /// Environment steps per epoch, over all environments.
     pub steps_per_epoch: usize,
+    /// Which gradient steps are bad: they change nothing, are counted, and may end the run.
+    pub guard: GuardConfig,
 }
 
 impl Default for DqnConfig {
@@ -137,6 +140,7 @@ impl Default for DqnConfig {
             episode_bars: 252,
             epochs: 20,
             steps_per_epoch: 4_000,
+            guard: GuardConfig::default(),
         }
     }
 }
@@ -150,7 +154,12 @@ impl DqnConfig {
     /// # Errors
     /// [`LearnError::Config`] naming the first field outside its range.
     pub fn validate(&self) -> Result<(), LearnError> {
-        let wrong = self.network_checks().into_iter().chain(self.replay_checks()).chain(self.loop_checks());
+        let wrong = self
+            .network_checks()
+            .into_iter()
+            .chain(self.replay_checks())
+            .chain(self.loop_checks())
+            .chain(self.guard_checks());
         match wrong.into_iter().find(|check| !check.2) {
             Some((field, value, _, rule)) => Err(LearnError::Config { field, value, rule }),
             None => Ok(()),
@@ -210,6 +219,29 @@ impl DqnConfig {
         ]
     }
 
+    fn guard_checks(&self) -> [Check; 3] {
+        let GuardConfig { loss_spike, min_grad_norm, max_q, .. } = self.guard;
+        // The mean would sink below every loss.
+        let spike_ok = loss_spike == 0.0 || (loss_spike > 1.0 && loss_spike.is_finite());
+        [
+            ("guard.loss_spike", loss_spike.to_string(), spike_ok, "0 (not asked), or above 1 and finite"),
+            within("guard.min_grad_norm", min_grad_norm, 0.0, f64::MAX, "0 (not asked) or above"),
+            within("guard.max_q", max_q, 0.0, f64::MAX, "0 (not asked) or above"),
+        ]
+    }
+
+    /// Gradient steps due in all when `env_steps` environment steps have been made: one per `train_every` after the first
+    /// `learning_starts`, and none before the ring is sure to hold a minibatch. Every environment keeps back at most
+    /// n_step − 1 steps, whose returns are not complete yet. A function of counters alone: whoever steps a device need not
+    /// ask it.
+    pub fn gradient_steps_due(&self, env_steps: u64) -> u64 {
+        let kept_back = (self.n_envs as u64).saturating_mul(self.n_step as u64 - 1);
+        if env_steps < kept_back.saturating_add(self.batch as u64) {
+            return 0;
+        }
+        env_steps.saturating_sub(self.learning_starts as u64) / self.train_every as u64
+    }
+
     /// Share of the training done after `env_steps` steps.
     pub(super) fn progress(&self, env_steps: u64) -> f64 {
         env_steps as f64 / (self.epochs * self.steps_per_epoch) as f64
@@ -261,7 +293,7 @@ mod tests {
     #[test]
     fn each_wrong_setting_is_named() {
         type Break = fn(&mut DqnConfig);
-        let cases: [(&str, Break); 12] = [
+        let cases: [(&str, Break); 15] = [
             ("levels", |c| c.levels = vec![1.0]),
             ("levels", |c| c.levels[0] = f64::NAN),
             ("hidden", |c| c.hidden = vec![8, 0]),
@@ -274,6 +306,9 @@ mod tests {
             ("epsilon_end", |c| (c.epsilon_decay, c.epsilon_end) = (Decay::Exponential, 0.0)),
             ("n_envs", |c| c.n_envs = 0),
             ("epochs", |c| c.epochs = 0),
+            ("guard.loss_spike", |c| c.guard.loss_spike = 0.5),
+            ("guard.min_grad_norm", |c| c.guard.min_grad_norm = -1.0),
+            ("guard.max_q", |c| c.guard.max_q = f64::NAN),
         ];
         for (field, break_it) in cases {
             let mut config = DqnConfig::default();
@@ -287,6 +322,13 @@ mod tests {
     fn unknown_settings_are_refused() {
         let error = serde_json::from_str::<DqnConfig>(r#"{"gama": 0.9}"#).unwrap_err().to_string();
         assert!(error.contains("gama"), "{error}");
+    }
+
+    #[test]
+    fn gradient_steps_wait_for_a_minibatch() {
+        let config = DqnConfig { batch: 64, n_envs: 16, n_step: 3, learning_starts: 70, ..DqnConfig::default() };
+        assert_eq!([0, 80, 95].map(|n| config.gradient_steps_due(n)), [0; 3]);
+        assert_eq!([96, 100, 110].map(|n| config.gradient_steps_due(n)), [(96 - 70) / 4, 7, 10]);
     }
 
     #[test]

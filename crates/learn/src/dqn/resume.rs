@@ -14,10 +14,11 @@ use super::{DqnConfig, Progress, TrainData, Trainer};
 use crate::checkpoint::archive::Archive;
 use crate::collector::Collector;
 use crate::error::LearnError;
+use crate::guard::Guard;
 use crate::replay::SamplerState;
 
 /// Version of the training checkpoint; a file of another version is refused.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Name of the checkpoint in its folder.
 pub(super) const FILE: &str = "training.safetensors";
@@ -40,6 +41,7 @@ struct State {
     seed: u64,
     settings: Settings,
     progress: Progress,
+    guard: Guard,
     sample_rng: Philox,
     adam_step: u64,
     ring_written: u64,
@@ -61,6 +63,7 @@ impl Trainer {
             seed: self.seed,
             settings: self.settings(),
             progress: self.progress,
+            guard: self.guard,
             sample_rng: self.sample_rng.clone(),
             adam_step: self.adam.step,
             ring_written: self.ring.written(),
@@ -103,6 +106,7 @@ impl Trainer {
         }
         trainer.adam.step = state.adam_step;
         trainer.progress = state.progress;
+        trainer.guard = state.guard;
         trainer.sample_rng = state.sample_rng;
         trainer.collector = state.collector;
         Ok(trainer)
@@ -259,6 +263,7 @@ mod tests {
         assert!(resumed.adam == straight.adam && resumed.ring == straight.ring);
         assert_eq!(resumed.sampler.state(), straight.sampler.state());
         assert!(resumed.collector == straight.collector && resumed.progress == straight.progress);
+        assert_eq!(resumed.guard, straight.guard);
         assert_eq!(resumed.sample_rng, straight.sample_rng);
     }
 

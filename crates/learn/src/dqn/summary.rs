@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::guard::GuardCounts;
+
 /// Every logged quantity of one epoch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EpochSummary {
@@ -11,10 +13,14 @@ pub struct EpochSummary {
     pub env_steps: u64,
     /// Gradient steps since the start of training, skipped ones included.
     pub grad_steps: u64,
-    /// Gradient steps of this epoch skipped because the loss or a gradient was not finite.
+    /// Gradient steps of this epoch that the guard found bad, so that they changed nothing.
     pub skipped_steps: u64,
+    /// Why it did: how many were bad in which way.
+    pub guard: GuardCounts,
     /// Mean of the weighted Huber loss over this epoch's gradient steps (NaN when all were skipped).
     pub loss: f64,
+    /// The guard's running mean of the loss at the epoch's end, bad steps included (NaN before the first step).
+    pub loss_ema: f64,
     /// Mean global norm of the gradient before clipping.
     pub grad_norm: f64,
     /// Mean of Q over the minibatches, all actions, in scaled reward units.
@@ -55,6 +61,7 @@ impl EpochSummary {
     pub fn series(&self) -> Vec<(String, f64)> {
         let named = [
             ("loss", self.loss),
+            ("loss_ema", self.loss_ema),
             ("grad_norm", self.grad_norm),
             ("q_mean", self.q_mean),
             ("q_std", self.q_std),
@@ -74,7 +81,8 @@ impl EpochSummary {
         let total = self.action_counts.iter().sum::<u64>().max(1) as f64;
         let share = |(a, &n): (usize, &u64)| (format!("action_share_{a}"), n as f64 / total);
         let scalars = named.into_iter().map(|(name, value)| (name.to_string(), value));
-        scalars.chain(self.action_counts.iter().enumerate().map(share)).collect()
+        let guard = self.guard.named().map(|(name, n)| (format!("guard_{name}"), n as f64));
+        scalars.chain(guard).chain(self.action_counts.iter().enumerate().map(share)).collect()
     }
 }
 

@@ -5,6 +5,7 @@ use gigabar_market::scale::Scaler;
 use gigabar_market::sigma::sigma;
 
 use super::*;
+use crate::guard;
 use crate::net::Activation;
 use crate::replay::ReplayKind;
 
@@ -175,6 +176,37 @@ fn a_step_that_is_not_finite_changes_nothing() {
             assert!(summary.loss.is_finite() && summary.skipped_steps == 0);
             assert_ne!(bits(trainer.weights()), before.0);
         }
+    }
+}
+
+/// The guard on what is finite: each kind of bad step leaves every weight as it was and is counted as its kind.
+#[test]
+fn a_step_beyond_the_limits_changes_nothing() {
+    type Spoil = fn(&mut Trainer);
+    let cases: [(u32, Spoil); 4] = [
+        (guard::NOT_FINITE, |t| t.ring.reward.iter_mut().for_each(|r| *r = f32::NAN)),
+        // Of a loss that explodes: Huber is linear in it.
+        (guard::LOSS_SPIKE, |t| t.ring.reward.iter_mut().for_each(|r| *r = 1e6)),
+        (guard::GRADIENT_COLLAPSE, |t| t.config.guard.min_grad_norm = 1e6),
+        (guard::Q_DIVERGENCE, |t| t.config.guard.max_q = 1e-6),
+    ];
+    for (bit, spoil) in cases {
+        let mut trainer = trainer(&DqnConfig { train_every: 1, ..config(ReplayKind::Proportional) }, 1);
+        let summary = trainer.run_epoch().unwrap();
+        assert!(!summary.guard.any() && (summary.loss_ema - trainer.guard.loss_mean).abs() == 0.0);
+        assert!(trainer.guard.loss_count >= guard::MEMORY, "too few losses to know a spike");
+        spoil(&mut trainer);
+        let all =
+            |t: &Trainer| (bits(t.weights()), bits(&t.nets.target_weights), bits(&t.nets.online.weights().unwrap()));
+        let (before, adam, mean) = (all(&trainer), trainer.adam.clone(), trainer.guard.loss_mean);
+        let mut stats = LearnStats::default();
+        (0..3).for_each(|_| trainer.learn(&mut stats).unwrap());
+        assert!(all(&trainer) == before && trainer.adam == adam, "verdict {bit}: a bad step changed the learner");
+        assert!(trainer.weights().iter().flatten().all(|w| w.is_finite()));
+        let mut want = GuardCounts::default();
+        (0..3).for_each(|_| want.add(bit));
+        assert_eq!((stats.guard, stats.skipped, stats.loss.n), (want, 3, 0));
+        assert_eq!(trainer.guard.loss_mean == mean, bit == guard::NOT_FINITE);
     }
 }
 
