@@ -130,9 +130,10 @@ impl RunFolder {
         &self.path
     }
 
-    /// The folder of a fold's weights.
-    pub(crate) fn checkpoint(&self, fold: usize) -> PathBuf {
-        self.path.join(CHECKPOINTS).join(format!("fold-{fold}"))
+    /// The folder of a fold's weights; `seed` counts the seeds it was trained from.
+    pub(crate) fn checkpoint(&self, fold: usize, seed: usize) -> PathBuf {
+        let suffix = if seed == 0 { String::new() } else { format!("-seed-{seed}") };
+        self.path.join(CHECKPOINTS).join(format!("fold-{fold}{suffix}"))
     }
 
     /// Writes a file whole: beside it, flushed to the disk, then renamed.
