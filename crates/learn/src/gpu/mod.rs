@@ -10,6 +10,9 @@
 //! the order in which f32 sums are taken.
 
 mod layout;
+mod population;
+
+pub use population::Population;
 
 use gigabar_gpu::KernelSource;
 use gigabar_gpu::header::{PRELUDE, RNG};
