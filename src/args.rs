@@ -95,7 +95,7 @@ pub(crate) struct ConfigArgs {
     /// Seed of everything trained; a random strategy has its own [default: 1].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Where to compute: auto, cpu or cuda:N; auto is the CPU, or cuda:0 for an evaluation or grid worth its start.
+    /// Where to compute: auto, cpu or cuda:N; auto is the CPU, or cuda:0 for work that is worth its start.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: String,
 }

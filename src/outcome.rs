@@ -70,7 +70,7 @@ impl<'a> Outcome<'a> {
             command: self.info.command.clone(),
             created: setup::now(),
             data: self.dataset.summary.clone(),
-            device: self.info.device.clone(),
+            device: self.info.devices(),
             seed: self.config.seed,
             settings_toml: self.config.to_toml()?,
             report: self.traded.report.clone().unwrap_or_else(|| self.measured()),

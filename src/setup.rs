@@ -73,6 +73,7 @@ pub(crate) fn run_info(verb: &str, policy: &str, device: &str, data: &DataSummar
         version: env!("CARGO_PKG_VERSION").into(),
         created: now(),
         device: device.into(),
+        resumed_on: Vec::new(),
         data: data.path.clone(),
         data_sha256: data.sha256.clone(),
         train_bars: None,

@@ -1,6 +1,8 @@
-//! Trains every fold, from one seed or several: side by side on the CPU's threads, with checkpoints, a log and a way to stop.
+//! Trains every fold, from one seed or several: side by side on the CPU's threads, or all at once on a GPU; with checkpoints, a
+//! log and a way to stop.
 
 mod cpu;
+mod population;
 mod recorder;
 
 use std::fmt;
@@ -9,8 +11,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
+use gigabar_backtest::cpu::observation::N_PORTFOLIO;
 use gigabar_learn::checkpoint::save_policy;
-use gigabar_learn::dqn::{TrainData, Trainer};
+use gigabar_learn::dqn::{DqnConfig, TrainData, Trainer};
 use gigabar_learn::policy::NetPolicy;
 use gigabar_market::feature::FeatureTable;
 use gigabar_market::rng::philox4x32;
@@ -18,6 +21,7 @@ use gigabar_market::scale::Scaler;
 
 use crate::config::RunConfig;
 use crate::dataset::Dataset;
+use crate::device::{Compute, Work};
 use crate::metrics_log::MetricsLog;
 use crate::printer::Printer;
 use crate::run_folder::RunFolder;
@@ -76,8 +80,16 @@ struct Learner {
 }
 
 impl Job<'_> {
-    /// Trains all learners to their end.
-    pub(crate) fn run(&self) -> anyhow::Result<Trained> {
+    /// Trains all learners to their end. A GPU that nobody asked for and that cannot begin gives way to the CPU; once begun, its
+    /// failure is the run's.
+    pub(crate) fn run(&self, compute: &mut Compute) -> anyhow::Result<Trained> {
+        let name = compute.name();
+        if let Compute::Cuda { device, named } = compute {
+            match population::train(self, device, &name) {
+                Err(error) if !*named && error.is::<population::NotBegun>() => compute.give_way(&error, self.printer),
+                result => return result,
+            }
+        }
         cpu::train(self)
     }
 
@@ -147,6 +159,22 @@ impl Job<'_> {
     }
 }
 
+/// What training `n_learners` comes to.
+pub(crate) fn work(config: &DqnConfig, n_feature: usize, n_learners: usize) -> Work {
+    let widths: Vec<f64> = std::iter::once(n_feature + N_PORTFOLIO)
+        .chain(config.hidden.iter().copied())
+        .chain(std::iter::once(config.levels.len()))
+        .map(|width| width as f64)
+        .collect();
+    let weights: f64 = widths.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let env_steps = (config.epochs as u64).saturating_mul(config.steps_per_epoch as u64);
+    let rows = config.gradient_steps_due(env_steps) as f64 * config.batch as f64;
+    // A decision is one pass through the network. A gradient step is three passes forward, two of them to value the next
+    // observations, and one backward that costs as much as two.
+    let multiply_adds = n_learners as f64 * weights * (env_steps as f64 + 5.0 * rows);
+    Work::Training { env_steps: env_steps.saturating_mul(n_learners as u64), multiply_adds }
+}
+
 /// An own seed per fold and training, so that they share no random numbers.
 fn derived_seed(seed: u64, fold: usize, training: usize) -> u64 {
     let counter = [fold as u32, training as u32, 0, 0x666f_6c64];
@@ -157,6 +185,14 @@ fn derived_seed(seed: u64, fold: usize, training: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_work_by_hand() {
+        let config = DqnConfig { hidden: vec![10], levels: vec![-1.0, 1.0], ..DqnConfig::default() };
+        let Work::Training { env_steps, multiply_adds } = work(&config, 12 - N_PORTFOLIO, 3) else { panic!() };
+        assert_eq!(env_steps, 240_000);
+        assert_eq!(multiply_adds, 3.0 * 140.0 * (80_000.0 + 5.0 * 64.0 * 19_750.0));
+    }
 
     #[test]
     fn derived_seeds_differ_and_the_first_of_a_fold_stays() {

@@ -11,20 +11,21 @@ use rayon::prelude::*;
 use crate::args::{RunArgs, TrainArgs};
 use crate::config::{Override, RunConfig};
 use crate::dataset::Dataset;
+use crate::device::{Compute, Wanted};
 use crate::evaluation::Traded;
 use crate::failure::{Early, broken_off, hinted};
 use crate::outcome::{self, Outcome};
 use crate::printer::Printer;
 use crate::run_folder::{RunFolder, RunInfo};
-use crate::training::{Job, Trained};
-use crate::{device, setup, stop};
+use crate::training::{self, Job, Trained};
+use crate::{setup, stop};
 
 const VERB: &str = "train dqn";
 /// Settings it does not read: its range is that of the flags, or `train_share`.
 const UNREAD: [&str; 2] = ["window", "seeds"];
 
 pub(crate) fn run(args: &TrainArgs, printer: Printer) -> anyhow::Result<()> {
-    let device = device::for_training(&args.config.device, printer)?;
+    let wanted = Wanted::parse(&args.config.device)?;
     let given = setup::overrides(Some(&args.config), &args.data)?;
     let start = Start::new((VERB, &UNREAD), args.file.as_deref(), &args.run, &given, printer)?;
     let features = start.dataset.features()?;
@@ -33,12 +34,13 @@ pub(crate) fn run(args: &TrainArgs, printer: Printer) -> anyhow::Result<()> {
         None => train_range(args, &start.config, &features)?,
     };
     let name = format!("{}-dqn-train", name_of(&start.dataset));
-    let folder = start.folder(args.run.out.as_deref(), &name, &device, Some([range.start, range.end]))?;
-    printer.say(format_args!("run: {}\ntrain {}", folder.path().display(), start.days(&range)));
     let rest = range.end..features.n_bars();
     let test = if rest.len() >= 2 { vec![rest] } else { Vec::new() };
-    let plan = Plan { train: vec![range], test, n_seeds: 1 };
-    let report = train_and_trade(&start, &features, &plan, &folder, printer)?;
+    let plan = Plan { train: vec![range.clone()], test, n_seeds: 1 };
+    let mut compute = start.settle(wanted, &features, &plan, printer);
+    let folder = start.folder(args.run.out.as_deref(), &name, &compute.name(), Some([range.start, range.end]))?;
+    printer.say(format_args!("run: {}\ntrain {}", folder.path().display(), start.days(&range)));
+    let report = train_and_trade(&start, &features, &plan, &folder, &mut compute, printer)?;
     if let Some(report) = report {
         printer.say(format_args!("test on the bars after the train range, {}", start.days(&plan.test[0])));
         outcome::print(&report, Some(&folder), printer)?;
@@ -114,6 +116,17 @@ impl Start {
         Some(start..end)
     }
 
+    /// What computes; a resumed run stays where it was unless it is told to go elsewhere.
+    pub(crate) fn settle(&self, wanted: Wanted, features: &FeatureTable, plan: &Plan, printer: Printer) -> Compute {
+        match &self.resumed {
+            Some((_, info)) => wanted.settle_again(info.last_device(), printer),
+            None => {
+                let n_learners = plan.train.len() * plan.n_seeds;
+                wanted.settle(training::work(&self.config.dqn, features.n_feature(), n_learners), printer)
+            }
+        }
+    }
+
     /// The run's folder, made now unless it is resumed.
     pub(crate) fn folder(
         &self,
@@ -148,6 +161,7 @@ pub(crate) fn train_and_trade(
     features: &FeatureTable,
     plan: &Plan,
     folder: &RunFolder,
+    compute: &mut Compute,
     printer: Printer,
 ) -> anyhow::Result<Option<RunReport>> {
     stop::listen()?;
@@ -156,7 +170,7 @@ pub(crate) fn train_and_trade(
     let (train, n_seeds) = (plan.train.clone(), plan.n_seeds);
     let job = Job { config, dataset, features, train, n_seeds, folder, printer, resume: start.resumed.is_some() };
     let resume = format!("gigabar {} --resume {}", start.verb, folder.path().display());
-    let (policies, log) = match job.run() {
+    let (policies, log) = match job.run(compute) {
         Ok(Trained::All(policies, log)) => (policies, log),
         Ok(Trained::Stopped) => return Err(Early::Interrupted { resume }.into()),
         Ok(Trained::Tripped(reason)) => return Err(Early::Guard { reason, resume }.into()),

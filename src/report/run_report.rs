@@ -20,7 +20,7 @@ pub struct RunReport {
     pub created: String,
     /// What it was made from.
     pub data: DataSummary,
-    /// The device that computed it.
+    /// The device that computed it, or several in order.
     pub device: String,
     /// The seed all randomness derives from.
     pub seed: u64,

@@ -4,18 +4,24 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use gigabar_learn::policy::NetPolicy;
 
 use super::recorder::Recorder;
 use super::{Job, Learner, Trained};
+use crate::device::Compute;
 
 /// Trains all learners to their end.
 pub(super) fn train(job: &Job<'_>) -> anyhow::Result<Trained> {
     let learners = job.learners()?;
-    let recorder = Recorder::new(job, &learners)?;
+    let done: Vec<usize> = learners.iter().map(|learner| learner.trainer.epochs_done()).collect();
+    let recorder = Recorder::new(job, &done, &Compute::Cpu.name())?;
     let shared = Shared { job, recorder: &recorder, failed: AtomicBool::new(false) };
     let results = shared.train_all(learners);
-    recorder.conclude(results)
+    recorder.close()?;
+    let named = |(index, result): (usize, LearnerResult)| result.with_context(|| job.place(index).to_string());
+    let policies = results.into_iter().enumerate().map(named).collect::<anyhow::Result<_>>()?;
+    recorder.conclude(policies)
 }
 
 /// What the threads share.

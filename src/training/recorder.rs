@@ -3,11 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use gigabar_learn::EpochSummary;
 use gigabar_learn::policy::NetPolicy;
 
-use super::{Job, Learner, Trained};
+use super::{Job, Trained};
 use crate::metrics_log::{EpochRow, MetricsLog};
 use crate::progress::Progress;
 use crate::stop;
@@ -27,13 +26,15 @@ pub(super) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Before the first epoch of all `learners` of the run.
-    pub(super) fn new(job: &'a Job<'a>, learners: &[Learner]) -> anyhow::Result<Self> {
-        let done: Vec<usize> = learners.iter().map(|learner| learner.trainer.epochs_done()).collect();
+    /// Before the first epoch on `device`; `done` are the epochs done of all learners. `[n_folds × n_seeds]`
+    pub(super) fn new(job: &'a Job<'a>, done: &[usize], device: &str) -> anyhow::Result<Self> {
         if job.resume {
             job.printer.say(format_args!("resuming after {} epochs", done.iter().sum::<usize>()));
         }
-        let log = MetricsLog::open(job.folder, &done, job.n_seeds)?;
+        if let Some(before) = job.folder.record_device(device, job.resume)? {
+            job.printer.say(format_args!("started on {before}, going on on {device}"));
+        }
+        let log = MetricsLog::open(job.folder, done, job.n_seeds)?;
         let labels: Vec<String> = (0..job.train.len()).map(|fold| job.label(fold)).collect();
         let progress = Progress::new(job.printer, &labels, job.config.dqn.epochs * job.n_seeds);
         Ok(Self { job, log, progress, events: Mutex::new(Instant::now()), tripped: Mutex::new(None) })
@@ -77,14 +78,14 @@ impl<'a> Recorder<'a> {
         stop::is_wanted() || self.tripped.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// After training: a policy for every learner that has come to its end. `[n_folds × n_seeds]`
-    pub(super) fn conclude(self, results: Vec<anyhow::Result<Option<NetPolicy>>>) -> anyhow::Result<Trained> {
+    /// Brings everything written up to date, however training ended.
+    pub(super) fn close(&self) -> anyhow::Result<()> {
         self.progress.end();
-        self.log.finish()?;
-        let mut policies: Vec<Option<NetPolicy>> = Vec::with_capacity(results.len());
-        for (index, result) in results.into_iter().enumerate() {
-            policies.push(result.with_context(|| self.job.place(index).to_string())?);
-        }
+        self.log.finish()
+    }
+
+    /// After training: a policy for every learner that has come to its end. `[n_folds × n_seeds]`
+    pub(super) fn conclude(self, policies: Vec<Option<NetPolicy>>) -> anyhow::Result<Trained> {
         if let Some(reason) = self.tripped.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Ok(Trained::Tripped(reason));
         }

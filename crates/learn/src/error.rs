@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use gigabar_gpu::GpuError;
 use thiserror::Error;
 
 /// Why training, saving or loading failed.
@@ -40,6 +41,9 @@ pub enum LearnError {
         /// What needs how much.
         parts: String,
     },
+    /// A device failed, or has no room.
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
     /// Tensor arithmetic failed: a wrong shape, no memory.
     #[error("tensor operation failed")]
     Tensor(#[from] candle_core::Error),
@@ -106,6 +110,11 @@ impl LearnError {
             Self::Memory { .. } => {
                 Some("lower dqn.replay_capacity, dqn.n_envs, dqn.batch or dqn.hidden, whichever is largest".into())
             }
+            Self::Gpu(GpuError::Driver { message, .. }) if message.contains("OUT_OF_MEMORY") => Some(
+                "free device memory, train fewer seeds at once, or lower dqn.replay_capacity, dqn.n_envs or dqn.batch"
+                    .into(),
+            ),
+            Self::Gpu(error) => error.hint(),
             Self::Corrupt { path, .. } => {
                 Some(format!("delete {} and train again, or restore it from a backup", path.display()))
             }
