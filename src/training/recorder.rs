@@ -31,12 +31,15 @@ impl<'a> Recorder<'a> {
         if job.resume {
             job.printer.say(format_args!("resuming after {} epochs", done.iter().sum::<usize>()));
         }
-        if let Some(before) = job.folder.record_device(device, job.resume)? {
+        let n_epochs = job.config.dqn.epochs;
+        if done.iter().any(|done| *done < n_epochs)
+            && let Some(before) = job.folder.record_device(device, job.resume)?
+        {
             job.printer.say(format_args!("started on {before}, going on on {device}"));
         }
         let log = MetricsLog::open(job.folder, done, job.n_seeds)?;
         let labels: Vec<String> = (0..job.train.len()).map(|fold| job.label(fold)).collect();
-        let progress = Progress::new(job.printer, &labels, job.config.dqn.epochs * job.n_seeds);
+        let progress = Progress::new(job.printer, &labels, n_epochs * job.n_seeds);
         Ok(Self { job, log, progress, events: Mutex::new(Instant::now()), tripped: Mutex::new(None) })
     }
 
