@@ -14,7 +14,8 @@ Examples:
 Settings come from defaults, then --config FILE (TOML), then the environment (GIGABAR__SIM__COMMISSION_BPS=5), then
 --set sim.commission_bps=5. `gigabar doctor` lists what the environment sets.
 
-Exit codes: 0 ok, 1 a threshold was missed, 2 usage, data or environment error, 130 interrupted.";
+Exit codes: 0 ok, 1 a threshold was missed or the training guard stopped the run, 2 usage, data or environment error,
+130 interrupted.";
 
 /// Trains trading policies and tests them walk-forward under one exact simulator.
 #[derive(Debug, Parser)]
@@ -94,7 +95,7 @@ pub(crate) struct ConfigArgs {
     /// Seed of everything trained; a random strategy has its own [default: 1].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Where to compute: auto, cpu or cuda:N; auto is the CPU, or cuda:0 for an evaluation or grid worth its start.
+    /// Where to compute: auto, cpu or cuda:N; auto is the CPU, or cuda:0 for work that is worth its start.
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: String,
 }
@@ -110,6 +111,7 @@ const WALKFORWARD_HELP: &str = "\
 Examples:
   gigabar walkforward bars.csv --agent dqn
   gigabar walkforward bars.csv --agent dqn --seed 7 --set sim.commission_bps=5 --set window.n_windows=8
+  gigabar walkforward bars.csv --agent dqn --seeds 5
   gigabar walkforward bars.csv --agent dqn --json --quiet > result.json
   gigabar walkforward --resume runs/bars-dqn-20260101-120000";
 
@@ -122,6 +124,9 @@ pub(crate) struct WalkforwardArgs {
     /// What is trained.
     #[arg(long, value_enum, required_unless_present = "resume")]
     pub(crate) agent: Option<Agent>,
+    /// Train every fold from N seeds and show how the result spreads over them; the report is of the first [default: 1].
+    #[arg(long, value_name = "N")]
+    pub(crate) seeds: Option<u64>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     /// Fail with exit code 1 when a pooled metric is below a value; may be repeated.

@@ -19,12 +19,17 @@ pub(crate) use keys::known_keys;
 pub(crate) use layer::{ENV_PREFIX, Origin, Override, environment, file, flag, set};
 pub(crate) use unused::without_effect;
 
+/// Trainings per fold at most.
+const MAX_SEEDS: usize = 1_000;
+
 /// Every setting of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RunConfig {
     /// All randomness derives from it.
     pub(crate) seed: u64,
+    /// `walkforward`: trainings per fold, each from a seed of its own that derives from `seed`. The report is of the first.
+    pub(crate) seeds: usize,
     /// `train`: share of the bars after the features' warm-up that is trained on, from the front.
     pub(crate) train_share: f64,
     /// Least time between two checkpoints of a fold, seconds; the first and the last epoch are always saved.
@@ -47,6 +52,7 @@ impl Default for RunConfig {
     fn default() -> Self {
         Self {
             seed: 1,
+            seeds: 1,
             train_share: 0.8,
             checkpoint_secs: 5.0,
             data: LoadOptions::default(),
@@ -140,6 +146,9 @@ impl RunConfig {
         if !(self.train_share > 0.0 && self.train_share <= 1.0) {
             let rule = "above 0 and at most 1";
             return Err(ConfigError::Range { key: "train_share", value: self.train_share, rule });
+        }
+        if !(1..=MAX_SEEDS).contains(&self.seeds) {
+            return Err(ConfigError::Range { key: "seeds", value: self.seeds as f64, rule: "1 to 1000" });
         }
         if !(0.0..=1e9).contains(&self.checkpoint_secs) {
             let rule = "0 to 1e9";

@@ -14,6 +14,10 @@ const WORTHY_MULTIPLY_ADDS: f64 = 1.6e10;
 /// Bars lived through by all parameter sets from which it pays.
 const WORTHY_SWEEP_BARS: f64 = 1e8;
 
+/// Multiply-adds of a training from which it is taken to pay: some ten seconds of two processor cores. A guess, until it is
+/// measured where the two meet.
+const WORTHY_TRAINING: f64 = 2e11;
+
 /// How much there is to do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Work {
@@ -21,6 +25,8 @@ pub(crate) enum Work {
     Networks { decisions: usize, weights: usize },
     /// Parameter sets over bars.
     Sweep { sets: usize, bars: usize },
+    /// Learners, all of them together, from their start to their end.
+    Training { env_steps: u64, multiply_adds: f64 },
     /// A few accounts whose levels need no network: one bar after the other, which a processor does faster.
     Accounts,
 }
@@ -31,7 +37,20 @@ impl Work {
         match self {
             Self::Networks { decisions, weights } => decisions as f64 * weights as f64 >= WORTHY_MULTIPLY_ADDS,
             Self::Sweep { sets, bars } => sets as f64 * bars as f64 >= WORTHY_SWEEP_BARS,
+            Self::Training { multiply_adds, .. } => multiply_adds >= WORTHY_TRAINING,
             Self::Accounts => false,
+        }
+    }
+
+    /// Why `auto` takes a GPU, or not.
+    fn reason(self) -> String {
+        let verdict = if self.is_worth_a_gpu() { "enough" } else { "too little" };
+        match self {
+            Self::Training { env_steps, multiply_adds } => format!(
+                "{verdict} work for a GPU: {env_steps} environment steps, {multiply_adds:.1e} multiply-adds, worth one from \
+                 {WORTHY_TRAINING:.0e}"
+            ),
+            _ => format!("{verdict} work for a GPU"),
         }
     }
 }
@@ -71,13 +90,26 @@ impl Wanted {
 
     /// Settles on a device for the work and says which.
     pub(crate) fn settle(self, work: Work, printer: Printer) -> Compute {
+        self.choose(|| if work.is_worth_a_gpu() { Ok((0, work.reason())) } else { Err(work.reason()) }, printer)
+    }
+
+    /// As [`Self::settle`], for a run that was `begun_on` a device: `auto` stays there, for another would end in other weights.
+    pub(crate) fn settle_again(self, begun_on: &str, printer: Printer) -> Compute {
+        let reason = "as the run was begun".to_owned();
+        match begun_on.split_whitespace().next().and_then(ordinal) {
+            Some(begun_on) => self.choose(|| Ok((begun_on, reason)), printer),
+            None => self.choose(|| Err(reason), printer),
+        }
+    }
+
+    /// What was asked for, or what `auto` comes to: a GPU with the reason, or the reason for none.
+    fn choose(self, auto: impl FnOnce() -> Result<(usize, String), String>, printer: Printer) -> Compute {
         let (compute, reason) = match self {
             Self::Cpu => (Compute::Cpu, None),
             Self::Cuda(device) => (Compute::Cuda { device, named: true }, None),
-            Self::Auto if !work.is_worth_a_gpu() => (Compute::Cpu, Some("too little work for a GPU".to_owned())),
-            Self::Auto => match Device::open(0) {
-                Ok(device) => (Compute::Cuda { device, named: false }, None),
-                Err(error) => (Compute::Cpu, Some(error.to_string())),
+            Self::Auto => match auto().and_then(|(n, why)| Ok((Device::open(n).map_err(|e| e.to_string())?, why))) {
+                Ok((device, why)) => (Compute::Cuda { device, named: false }, Some(why)),
+                Err(why) => (Compute::Cpu, Some(why)),
             },
         };
         compute.say(reason.as_deref().filter(|_| printer.is_verbose()), printer);
@@ -112,16 +144,21 @@ impl Compute {
     ) -> anyhow::Result<T> {
         if let Self::Cuda { device, named } = self {
             match gpu(device) {
-                Err(error) if !*named => {
-                    let ordinal = device.facts().ordinal;
-                    printer.warn(format_args!("cuda:{ordinal} cannot do this, the CPU does: {error:#}"));
-                    *self = Self::Cpu;
-                    self.say(None, printer);
-                }
+                Err(error) if !*named => self.give_way(&error, printer),
                 result => return result,
             }
         }
         cpu()
+    }
+
+    /// The CPU takes the place of a GPU that was our own idea.
+    pub(crate) fn give_way(&mut self, error: &anyhow::Error, printer: Printer) {
+        if let Self::Cuda { device, .. } = self {
+            let ordinal = device.facts().ordinal;
+            printer.warn(format_args!("cuda:{ordinal} cannot do this, the CPU does: {error:#}"));
+        }
+        *self = Self::Cpu;
+        self.say(None, printer);
     }
 
     /// What a run records.
@@ -150,21 +187,6 @@ fn ordinal(text: &str) -> Option<usize> {
     }
 }
 
-/// Refuses a GPU for training, says `cpu`, and returns what the run records.
-pub(crate) fn for_training(text: &str, printer: Printer) -> anyhow::Result<String> {
-    if ordinal(text).is_some() {
-        return Err(hinted(
-            format!("--device {text}: training runs on the CPU"),
-            format!(
-                "leave --device out here; `gigabar evaluate RUN FILE --device {text}` trades what was trained on the GPU"
-            ),
-        ));
-    }
-    Wanted::parse(text)?;
-    Compute::Cpu.say(None, printer);
-    Ok(Compute::Cpu.name())
-}
-
 /// What `auto` comes to where there is much to do, for `doctor`.
 pub(crate) fn auto_device(probe: &Probe) -> &'static str {
     let usable = probe.driver && probe.nvrtc.is_some() && probe.devices.iter().any(|device| device.ordinal == 0);
@@ -187,5 +209,9 @@ mod tests {
         assert!(networks(200_000) && !networks(100_000));
         assert!(Work::Sweep { sets: 10_000, bars: 200_000 }.is_worth_a_gpu());
         assert!(!Work::Sweep { sets: 50, bars: 3_000 }.is_worth_a_gpu() && !Work::Accounts.is_worth_a_gpu());
+        let training = |multiply_adds| Work::Training { env_steps: 80_000, multiply_adds };
+        assert!(training(1e12).is_worth_a_gpu() && !training(1e10).is_worth_a_gpu());
+        let want = "too little work for a GPU: 80000 environment steps, 1.0e10 multiply-adds, worth one from 2e11";
+        assert_eq!(training(1e10).reason(), want);
     }
 }

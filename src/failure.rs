@@ -50,6 +50,9 @@ pub(crate) enum Early {
     /// A signal asked to stop; everything is checkpointed.
     #[error("interrupted; continue with: {resume}")]
     Interrupted { resume: String },
+    /// The training guard was told to stop and did; everything is checkpointed.
+    #[error("the training guard stopped the run: {reason}")]
+    Guard { reason: String, resume: String },
     /// A threshold the user set was missed.
     #[error("{0}")]
     Threshold(String),
@@ -65,6 +68,11 @@ pub(crate) fn conclude(result: anyhow::Result<()>, printer: &Printer) -> ExitCod
         Some(early @ Early::Interrupted { .. }) => {
             printer.warn(early);
             return ExitCode::from(INTERRUPTED);
+        }
+        Some(early @ Early::Guard { resume, .. }) => {
+            let hint = format!("see metrics.jsonl; what was saved can be continued, until it stops again: {resume}");
+            printer.error(&[early.to_string()], Some(&hint));
+            return ExitCode::from(THRESHOLD);
         }
         Some(early @ Early::Threshold(_)) => {
             printer.error(&[early.to_string()], None);

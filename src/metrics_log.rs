@@ -1,4 +1,4 @@
-//! `metrics.jsonl`, one line per fold and epoch, and the event file derived from it.
+//! `metrics.jsonl`, one line per learner (fold, and seed where there are several) and epoch, and the event file derived from it.
 //!
 //! A line is written before the checkpoint of its epoch, so a line may be newer than the checkpoint, never older: a
 //! resume cuts the lines its checkpoints don't know and trains those epochs again.
@@ -16,20 +16,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::{Scalar, event_file};
 use crate::run_folder::RunFolder;
+use crate::training::Place;
 
 const FILE: &str = "metrics.jsonl";
 const EVENTS: &str = "events.out.tfevents.";
 
-/// One epoch of one fold.
+/// One epoch of one learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct EpochRow {
     pub(crate) fold: usize,
+    /// Which of the fold's seeds, from 0; absent where there is one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seed: Option<usize>,
     pub(crate) epoch: usize,
     /// Seconds since the Unix epoch.
     pub(crate) time: f64,
-    /// Environment steps since the fold's start.
+    /// Environment steps since the start of training.
     pub(crate) env_steps: u64,
-    /// Gradient steps since the fold's start.
+    /// Gradient steps since the start of training.
     pub(crate) grad_steps: u64,
     /// Loss, Q, reward, …; `null` where undefined.
     #[serde(flatten)]
@@ -38,15 +42,24 @@ pub(crate) struct EpochRow {
 
 impl EpochRow {
     /// Of what a trainer reports.
-    pub(crate) fn new(fold: usize, summary: &EpochSummary) -> Self {
+    pub(crate) fn new(Place { fold, seed }: Place, summary: &EpochSummary) -> Self {
         let defined = |(name, value): (String, f64)| (name, value.is_finite().then_some(value));
         Self {
             fold,
+            seed,
             epoch: summary.epoch,
             time: Timestamp::now().as_millisecond() as f64 / 1e3,
             env_steps: summary.env_steps,
             grad_steps: summary.grad_steps,
             series: summary.series().into_iter().map(defined).collect(),
+        }
+    }
+
+    /// `fold-3`, `fold-3-seed-1`; the first seed is the one that everything else shows.
+    fn learner(&self) -> String {
+        match self.seed {
+            None | Some(0) => format!("fold-{}", self.fold),
+            Some(seed) => format!("fold-{}-seed-{seed}", self.fold),
         }
     }
 }
@@ -63,9 +76,10 @@ struct Inner {
 }
 
 impl MetricsLog {
-    /// An empty log, or the lines of epochs before `epochs_done[fold]` of the log that is there.
-    pub(crate) fn open(folder: &RunFolder, epochs_done: &[usize]) -> anyhow::Result<Self> {
-        let known = |row: &EpochRow| epochs_done.get(row.fold).is_some_and(|done| row.epoch < *done);
+    /// An empty log, or the lines of epochs before those done of the log that is there. `epochs_done`: `[n_folds × n_seeds]`.
+    pub(crate) fn open(folder: &RunFolder, epochs_done: &[usize], n_seeds: usize) -> anyhow::Result<Self> {
+        let learner = |row: &EpochRow| row.fold * n_seeds + row.seed.unwrap_or(0);
+        let known = |row: &EpochRow| epochs_done.get(learner(row)).is_some_and(|done| row.epoch < *done);
         let rows: Vec<EpochRow> = read(folder)?.into_iter().filter(known).collect();
         folder.write(FILE, lines(&rows)?.as_bytes())?;
         let path = folder.path().join(FILE);
@@ -75,13 +89,18 @@ impl MetricsLog {
         Ok(log)
     }
 
-    /// Adds a line and flushes it to the disk.
-    pub(crate) fn add(&self, row: EpochRow) -> anyhow::Result<()> {
+    /// Adds lines and flushes them to the disk.
+    pub(crate) fn add(&self, rows: Vec<EpochRow>) -> anyhow::Result<()> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = lines(std::slice::from_ref(&row))?;
-        inner.file.write_all(line.as_bytes()).and_then(|()| inner.file.sync_data()).context(FILE)?;
-        inner.rows.push(row);
+        inner.file.write_all(lines(&rows)?.as_bytes()).and_then(|()| inner.file.sync_data()).context(FILE)?;
+        inner.rows.extend(rows);
         Ok(())
+    }
+
+    /// The sum of a series over all learners and epochs.
+    pub(crate) fn total(&self, name: &str) -> f64 {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.rows.iter().filter_map(|row| row.series.get(name).copied().flatten()).sum()
     }
 
     /// Brings the event file up to date.
@@ -89,7 +108,7 @@ impl MetricsLog {
         let mut scalars = Vec::new();
         for row in self.sorted() {
             for (name, value) in row.series.iter().filter_map(|(name, value)| Some((name, (*value)?))) {
-                let tag = format!("{name}/fold-{}", row.fold);
+                let tag = format!("{name}/{}", row.learner());
                 scalars.push(Scalar { wall_time_secs: row.time, step: row.epoch as i64, tag, value: value as f32 });
             }
         }
@@ -98,16 +117,16 @@ impl MetricsLog {
         self.folder.write(&name, &event_file(start, &scalars))
     }
 
-    /// Puts the lines in order of fold and epoch, whatever order the threads came in, and writes the events.
+    /// Puts the lines in order of fold, seed and epoch, whatever order the threads came in, and writes the events.
     pub(crate) fn finish(&self) -> anyhow::Result<()> {
         self.folder.write(FILE, lines(&self.sorted())?.as_bytes())?;
         self.write_events()
     }
 
-    /// The training curves of all folds.
+    /// The training curves of all folds, each from its first seed.
     pub(crate) fn curves(&self) -> Vec<TrainingCurve> {
         let mut curves: Vec<TrainingCurve> = Vec::new();
-        for row in self.sorted() {
+        for row in self.sorted().into_iter().filter(|row| row.seed.unwrap_or(0) == 0) {
             if curves.last().is_none_or(|curve| curve.fold != row.fold) {
                 curves.push(TrainingCurve { fold: row.fold, ..TrainingCurve::default() });
             }
@@ -122,7 +141,7 @@ impl MetricsLog {
 
     fn sorted(&self) -> Vec<EpochRow> {
         let mut rows = self.inner.lock().unwrap_or_else(PoisonError::into_inner).rows.clone();
-        rows.sort_by_key(|row| (row.fold, row.epoch));
+        rows.sort_by_key(|row| (row.fold, row.seed, row.epoch));
         rows
     }
 }
@@ -169,7 +188,7 @@ mod tests {
 
     fn row(fold: usize, epoch: usize) -> EpochRow {
         let series = [("loss".to_owned(), Some(0.1 * epoch as f64)), ("q_mean".to_owned(), None)].into();
-        EpochRow { fold, epoch, time: 1.5, env_steps: 1, grad_steps: 2, series }
+        EpochRow { fold, seed: None, epoch, time: 1.5, env_steps: 1, grad_steps: 2, series }
     }
 
     fn folder(dir: &tempfile::TempDir) -> RunFolder {
@@ -184,16 +203,16 @@ mod tests {
     fn a_resume_cuts_what_the_checkpoints_do_not_know_and_a_torn_line() {
         let dir = tempfile::tempdir().unwrap();
         let folder = folder(&dir);
-        let log = MetricsLog::open(&folder, &[0, 0]).unwrap();
+        let log = MetricsLog::open(&folder, &[0, 0], 1).unwrap();
         for (fold, epoch) in [(1, 0), (0, 0), (0, 1), (1, 1), (0, 2)] {
-            log.add(row(fold, epoch)).unwrap();
+            log.add(vec![row(fold, epoch)]).unwrap();
         }
         let path = folder.path().join(FILE);
         let mut torn = fs::read_to_string(&path).unwrap();
         torn.push_str("{\"fold\":1,\"ep");
         fs::write(&path, torn).unwrap();
 
-        let log = MetricsLog::open(&folder, &[2, 1]).unwrap();
+        let log = MetricsLog::open(&folder, &[2, 1], 1).unwrap();
         log.finish().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), lines(&[row(0, 0), row(0, 1), row(1, 0)]).unwrap());
         let curves = log.curves();
@@ -202,5 +221,25 @@ mod tests {
         let events = fs::read_dir(folder.path()).unwrap().flatten();
         let events = events.filter(|entry| entry.file_name().to_string_lossy().starts_with(EVENTS));
         assert_eq!(events.count(), 1);
+    }
+
+    #[test]
+    fn a_fold_of_several_seeds_has_a_log_of_each_and_a_curve_of_the_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = MetricsLog::open(&folder(&dir), &[0; 4], 2).unwrap();
+        let of = |fold, seed, epoch| EpochRow { seed: Some(seed), ..row(fold, epoch) };
+        log.add(vec![of(1, 1, 0), of(1, 0, 0), of(0, 1, 0), of(0, 0, 0), of(0, 1, 1), of(1, 1, 1)]).unwrap();
+        log.finish().unwrap();
+        assert!((log.total("loss") - 0.2).abs() < 1e-12 && log.total("nothing") == 0.0);
+        assert_eq!(
+            log.curves().iter().map(|curve| (curve.fold, curve.epoch.len())).collect::<Vec<_>>(),
+            [(0, 1), (1, 1)]
+        );
+        let learners = [of(0, 0, 0).learner(), of(2, 1, 0).learner(), row(3, 0).learner()];
+        assert_eq!(learners, ["fold-0", "fold-2-seed-1", "fold-3"]);
+        let path = log.folder.path().join(FILE);
+        assert!(fs::read_to_string(&path).unwrap().starts_with("{\"fold\":0,\"seed\":0,\"epoch\":0,"));
+        MetricsLog::open(&log.folder, &[0, 1, 1, 1], 2).unwrap().finish().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), lines(&[of(0, 1, 0), of(1, 0, 0), of(1, 1, 0)]).unwrap());
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use gigabar::report::{RunReport, SweepReport, TrainingCurve, WindowCurve, csv, text};
+use gigabar::report::{RunReport, SeedsReport, SweepReport, TrainingCurve, WindowCurve, csv, text};
 use gigabar_backtest::metric::{Trials, catalog};
 use gigabar_backtest::{EvalReport, Path as AccountPath};
 use serde::Serialize;
@@ -31,6 +31,8 @@ pub(crate) struct Outcome<'a> {
     /// What the policy was chosen from: nothing else, or a sweep.
     pub(crate) trials: Trials,
     pub(crate) sweep: Option<SweepReport>,
+    /// What other seeds make of the same training.
+    pub(crate) seeds: Option<SeedsReport>,
     /// Why the bars may not be unseen ones.
     pub(crate) seen: Option<String>,
 }
@@ -47,11 +49,13 @@ impl<'a> Outcome<'a> {
             training: Vec::new(),
             trials: Trials::count(1),
             sweep: None,
+            seeds: None,
             seen: None,
         }
     }
 
-    fn measured(&self) -> EvalReport {
+    /// The metrics of the paths.
+    pub(crate) fn measured(&self) -> EvalReport {
         let (info, bars) = (self.info, &self.dataset.bars);
         EvalReport::with_trials(&info.policy, bars, &self.traded.paths, &self.config.metric, self.trials)
     }
@@ -66,7 +70,7 @@ impl<'a> Outcome<'a> {
             command: self.info.command.clone(),
             created: setup::now(),
             data: self.dataset.summary.clone(),
-            device: self.info.device.clone(),
+            device: self.info.devices(),
             seed: self.config.seed,
             settings_toml: self.config.to_toml()?,
             report: self.traded.report.clone().unwrap_or_else(|| self.measured()),
@@ -74,6 +78,7 @@ impl<'a> Outcome<'a> {
             training: self.training,
             seen: self.seen,
             sweep: self.sweep,
+            seeds: self.seeds,
         })
     }
 }
@@ -107,6 +112,9 @@ struct Json<'a, S = ()> {
     /// The run's folder, where one was written.
     run: Option<String>,
     report: &'a EvalReport,
+    /// What other seeds make of the same training.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seeds: Option<&'a SeedsReport>,
     /// Every set of a sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<S>,
@@ -123,6 +131,7 @@ impl<'a, S> Json<'a, S> {
             seed: report.seed,
             run: folder.map(|folder| folder.path().display().to_string()),
             report: &report.report,
+            seeds: report.seeds.as_ref(),
         }
     }
 }
@@ -142,6 +151,9 @@ pub(crate) fn print(report: &RunReport, folder: Option<&RunFolder>, printer: Pri
             printer.data("")?;
         }
         printer.data(text::summary(report))?;
+        if let Some(seeds) = &report.seeds {
+            printer.data(format_args!("\n{}", text::seeds_table(seeds)))?;
+        }
         if let Some(folder) = folder {
             printer.data(format_args!("report: {}", folder.path().join("report.html").display()))?;
         }

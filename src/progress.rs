@@ -24,7 +24,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of `labels.len()` folds with `n_epochs` epochs each.
+    /// Of `labels.len()` folds with `n_epochs` epochs each, over all their learners.
     pub(crate) fn new(printer: Printer, labels: &[String], n_epochs: usize) -> Self {
         let target = if printer.draws_bars() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let group = MultiProgress::with_draw_target(target);
@@ -39,21 +39,21 @@ impl Progress {
         Self { printer, bars, n_epochs, done: AtomicUsize::new(0), started: now, last_line: Mutex::new(now) }
     }
 
-    /// A fold begins, `epochs` already done.
+    /// A learner of a fold begins, `epochs` already done.
     pub(crate) fn begin(&self, fold: usize, epochs: usize) {
         self.done.fetch_add(epochs, Ordering::Relaxed);
         if let Some(bar) = self.bars.get(fold) {
-            bar.set_position(epochs as u64);
+            bar.inc(epochs as u64);
             bar.reset_eta();
             bar.tick();
         }
     }
 
     /// An epoch is done.
-    pub(crate) fn epoch(&self, fold: usize, row: &EpochRow) {
+    pub(crate) fn epoch(&self, row: &EpochRow) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         let shown = |name: &str| row.series.get(name).copied().flatten();
-        if let Some(bar) = self.bars.get(fold) {
+        if let Some(bar) = self.bars.get(row.fold) {
             bar.set_message(format!(
                 "loss {} Sharpe {} ε {}",
                 short(shown("loss"), 4),
@@ -61,13 +61,16 @@ impl Progress {
                 short(shown("epsilon"), 2)
             ));
             bar.inc(1);
+            if bar.position() >= self.n_epochs as u64 {
+                bar.abandon();
+            }
         }
         if !self.printer.draws_bars() {
-            self.line(fold, row, done, short(shown("loss"), 4));
+            self.line(row, done, short(shown("loss"), 4));
         }
     }
 
-    fn line(&self, fold: usize, row: &EpochRow, done: usize, loss: String) {
+    fn line(&self, row: &EpochRow, done: usize, loss: String) {
         let total = self.bars.len() * self.n_epochs;
         let mut last = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
         if last.elapsed() < LINE_EVERY && done != total {
@@ -75,16 +78,15 @@ impl Progress {
         }
         *last = Instant::now();
         let seconds = self.started.elapsed().as_secs();
-        let epoch = row.epoch + 1;
+        let (fold, epoch) = (row.fold, row.epoch + 1);
+        let seed = row.seed.map(|seed| format!(" seed {seed}")).unwrap_or_default();
         self.printer
-            .say(format_args!("[{seconds:>4} s] {done}/{total} epochs; fold {fold} epoch {epoch}, loss {loss}"));
+            .say(format_args!("[{seconds:>4} s] {done}/{total} epochs; fold {fold}{seed} epoch {epoch}, loss {loss}"));
     }
 
-    /// A fold is done, or stopped.
-    pub(crate) fn end(&self, fold: usize) {
-        if let Some(bar) = self.bars.get(fold) {
-            bar.abandon();
-        }
+    /// All is done, or stopped.
+    pub(crate) fn end(&self) {
+        self.bars.iter().for_each(ProgressBar::abandon);
     }
 }
 

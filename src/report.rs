@@ -3,8 +3,10 @@
 pub mod csv;
 pub mod html;
 pub mod run_report;
+pub mod seeds;
 pub mod sweep;
 pub mod text;
 
 pub use run_report::{DataSummary, RunReport, TrainingCurve, WindowCurve};
+pub use seeds::SeedsReport;
 pub use sweep::SweepReport;

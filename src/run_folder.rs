@@ -45,12 +45,28 @@ pub(crate) struct RunInfo {
     pub(crate) version: String,
     /// UTC, ISO 8601.
     pub(crate) created: String,
+    /// What computed it.
     pub(crate) device: String,
+    /// What went on with it since, where that was something else each time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) resumed_on: Vec<String>,
     pub(crate) data: String,
     pub(crate) data_sha256: String,
     /// Bars trained on, where the command named them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) train_bars: Option<[usize; 2]>,
+}
+
+impl RunInfo {
+    /// What computed it last.
+    pub(crate) fn last_device(&self) -> &str {
+        self.resumed_on.last().unwrap_or(&self.device)
+    }
+
+    /// Everything that computed it, in order.
+    pub(crate) fn devices(&self) -> String {
+        std::iter::once(&self.device).chain(&self.resumed_on).cloned().collect::<Vec<_>>().join(", then ")
+    }
 }
 
 #[derive(Deserialize)]
@@ -76,9 +92,30 @@ impl RunFolder {
         }
         fs::create_dir_all(&path).with_context(|| format!("{}: cannot be created", path.display()))?;
         let folder = Self { _lock: Some(lock(&path)?), path };
-        let run = toml::to_string(&toml::Table::from_iter([("run".to_owned(), toml::Value::try_from(info)?)]))?;
-        folder.write(SETTINGS, format!("{}\n{run}", config.to_toml()?).as_bytes())?;
+        folder.write_settings(config, info)?;
         Ok(folder)
+    }
+
+    fn write_settings(&self, config: &RunConfig, info: &RunInfo) -> anyhow::Result<()> {
+        let run = toml::to_string(&toml::Table::from_iter([("run".to_owned(), toml::Value::try_from(info)?)]))?;
+        self.write(SETTINGS, format!("{}\n{run}", config.to_toml()?).as_bytes())
+    }
+
+    /// Records what computes the run from here on. Returns what a resumed run was computed on before, where that was something
+    /// else.
+    pub(crate) fn record_device(&self, device: &str, resumed: bool) -> anyhow::Result<Option<String>> {
+        let (config, mut info) = self.settings()?;
+        let before = info.last_device().to_owned();
+        if before == device {
+            return Ok(None);
+        }
+        if resumed {
+            info.resumed_on.push(device.to_owned());
+        } else {
+            info.device = device.to_owned();
+        }
+        self.write_settings(&config, &info)?;
+        Ok(Some(before).filter(|_| resumed))
     }
 
     /// Takes back a run that began and has nothing to keep. What is not of a run's beginning stays, and the folder with it.
@@ -130,9 +167,10 @@ impl RunFolder {
         &self.path
     }
 
-    /// The folder of a fold's weights.
-    pub(crate) fn checkpoint(&self, fold: usize) -> PathBuf {
-        self.path.join(CHECKPOINTS).join(format!("fold-{fold}"))
+    /// The folder of a fold's weights; `seed` counts the seeds it was trained from.
+    pub(crate) fn checkpoint(&self, fold: usize, seed: usize) -> PathBuf {
+        let suffix = if seed == 0 { String::new() } else { format!("-seed-{seed}") };
+        self.path.join(CHECKPOINTS).join(format!("fold-{fold}{suffix}"))
     }
 
     /// Writes a file whole: beside it, flushed to the disk, then renamed.
@@ -242,6 +280,7 @@ mod tests {
             version: "0".into(),
             created: "2026-01-01T00:00:00Z".into(),
             device: "cpu".into(),
+            resumed_on: Vec::new(),
             data: "x.csv".into(),
             data_sha256: "00".into(),
             train_bars: None,
@@ -263,6 +302,21 @@ mod tests {
         let path = folder.path().to_owned();
         drop(folder);
         RunFolder::open_to_write(&path).unwrap();
+    }
+
+    #[test]
+    fn a_run_remembers_every_device() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(Some(&dir.path().join("run")), "x", &RunConfig::default(), &info()).unwrap();
+        let written = fs::read_to_string(folder.path().join(SETTINGS)).unwrap();
+        assert_eq!(folder.record_device("cpu", true).unwrap(), None);
+        assert_eq!(fs::read_to_string(folder.path().join(SETTINGS)).unwrap(), written);
+        assert_eq!(folder.record_device("cuda:0 X", false).unwrap(), None, "a new run gave way to another device");
+        assert_eq!(folder.record_device("cpu", true).unwrap().as_deref(), Some("cuda:0 X"));
+        assert_eq!(folder.record_device("cpu", true).unwrap(), None);
+        let (config, info) = folder.settings().unwrap();
+        assert_eq!((info.devices().as_str(), info.last_device()), ("cuda:0 X, then cpu", "cpu"));
+        assert_eq!(config, RunConfig::default());
     }
 
     #[test]

@@ -26,8 +26,7 @@ pub(crate) fn overrides(config: Option<&ConfigArgs>, data: &DataArgs) -> anyhow:
             all.push(config::set(text)?);
         }
         if let Some(seed) = args.seed {
-            let Ok(seed) = i64::try_from(seed) else { bail!("--seed {seed}: at most {}", i64::MAX) };
-            all.push(config::flag("--seed", "seed", seed));
+            all.push(count_flag("--seed", "seed", seed)?);
         }
     }
     let text = [
@@ -45,17 +44,21 @@ pub(crate) fn overrides(config: Option<&ConfigArgs>, data: &DataArgs) -> anyhow:
     Ok(all)
 }
 
+/// A flag whose setting is a whole number.
+pub(crate) fn count_flag(name: &'static str, key: &str, value: u64) -> anyhow::Result<Override> {
+    let Ok(value) = i64::try_from(value) else { bail!("{name} {value}: at most {}", i64::MAX) };
+    Ok(config::flag(name, key, value))
+}
+
 /// The resolved settings; warns of those that change nothing on `verb`, which does not read the keys and tables `unread`.
 pub(crate) fn settings(
     verb: &str,
     unread: &[&str],
-    config: &ConfigArgs,
-    data: &DataArgs,
+    overrides: &[Override],
     printer: Printer,
 ) -> anyhow::Result<RunConfig> {
-    let overrides = overrides(Some(config), data)?;
-    let settings = RunConfig::resolve(&overrides)?;
-    for line in config::without_effect(&overrides, &settings, verb, unread)? {
+    let settings = RunConfig::resolve(overrides)?;
+    for line in config::without_effect(overrides, &settings, verb, unread)? {
         printer.warn(line);
     }
     Ok(settings)
@@ -70,6 +73,7 @@ pub(crate) fn run_info(verb: &str, policy: &str, device: &str, data: &DataSummar
         version: env!("CARGO_PKG_VERSION").into(),
         created: now(),
         device: device.into(),
+        resumed_on: Vec::new(),
         data: data.path.clone(),
         data_sha256: data.sha256.clone(),
         train_bars: None,
@@ -95,8 +99,7 @@ fn command_line() -> String {
 pub(crate) fn resume(
     run: &Path,
     verb: &str,
-    config: &ConfigArgs,
-    data: &DataArgs,
+    overrides: &[Override],
 ) -> anyhow::Result<(RunFolder, RunConfig, RunInfo)> {
     let folder = RunFolder::open_to_write(run)?;
     let (saved, info) = folder.settings()?;
@@ -107,7 +110,7 @@ pub(crate) fn resume(
         };
         return Err(hinted(format!("{} is a run of `{}`", run.display(), info.verb), hint));
     }
-    let given = saved.overridden(&overrides(Some(config), data)?)?;
+    let given = saved.overridden(overrides)?;
     if let Some((key, saved, given)) = saved.first_difference(&given)? {
         return Err(hinted(
             format!("{}: the run was started with {key} = {saved}, now {key} = {given}", run.display()),

@@ -22,14 +22,14 @@ use grid::Swept;
 
 const VERB: &str = "backtest";
 /// Settings it does not read.
-const UNREAD: [&str; 6] = ["seed", "train_share", "checkpoint_secs", "window", "reward", "dqn"];
+const UNREAD: [&str; 7] = ["seed", "seeds", "train_share", "checkpoint_secs", "window", "reward", "dqn"];
 
 pub(crate) fn run(args: &BacktestArgs, printer: Printer) -> anyhow::Result<()> {
     let thresholds = Thresholds::parse(&args.fail_below)?;
     let sort = sweep::column(args.sort.as_deref().unwrap_or("sharpe"))?;
     let text = args.strategy.as_deref().unwrap_or_default();
     let grid = if args.signals.is_some() { None } else { Some(Grid::parse(text)?).filter(|grid| !grid.is_single()) };
-    let config = setup::settings(VERB, &UNREAD, &args.config, &args.data, printer)?;
+    let config = setup::settings(VERB, &UNREAD, &setup::overrides(Some(&args.config), &args.data)?, printer)?;
     if args.sort.is_some() && grid.is_none() {
         printer.warn("--sort has no effect without a grid");
     }

@@ -22,13 +22,13 @@ use crate::setup;
 
 const VERB: &str = "evaluate";
 /// Settings it does not read, and one more under `--trained-costs`.
-const UNREAD: [&str; 7] = ["seed", "train_share", "checkpoint_secs", "window", "reward", "dqn", "sim"];
+const UNREAD: [&str; 8] = ["seed", "seeds", "train_share", "checkpoint_secs", "window", "reward", "dqn", "sim"];
 
 pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let Some((file, runs)) = args.paths.split_last() else { return Ok(()) };
     let vote = args.ensemble.as_deref().map(str::parse::<EnsembleVote>).transpose().context("--ensemble")?;
     let unread = if args.trained_costs { &UNREAD[..] } else { &UNREAD[..UNREAD.len() - 1] };
-    let config = setup::settings(VERB, unread, &args.config, &args.data, printer)?;
+    let config = setup::settings(VERB, unread, &setup::overrides(Some(&args.config), &args.data)?, printer)?;
     let wanted = Wanted::parse(&args.config.device)?;
     let mut checkpoints = Vec::new();
     for path in runs {
@@ -173,8 +173,9 @@ fn find(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     };
     let folder = RunFolder::open(path).map_err(|_| nothing())?;
     let mut found = Vec::new();
-    while folder.checkpoint(found.len()).join(POLICY_FILE).is_file() {
-        found.push(folder.checkpoint(found.len()));
+    // A fold's other seeds are there for the spread of the result; whoever wants one of them names it.
+    while folder.checkpoint(found.len(), 0).join(POLICY_FILE).is_file() {
+        found.push(folder.checkpoint(found.len(), 0));
     }
     if found.is_empty() { Err(nothing()) } else { Ok(found) }
 }

@@ -3,46 +3,51 @@
 use std::ops::Range;
 use std::path::Path;
 
-use gigabar::report::RunReport;
+use gigabar::report::{RunReport, SeedsReport};
+use gigabar_learn::policy::NetPolicy;
 use gigabar_market::feature::FeatureTable;
+use rayon::prelude::*;
 
-use crate::args::{ConfigArgs, DataArgs, RunArgs, TrainArgs};
-use crate::config::RunConfig;
+use crate::args::{RunArgs, TrainArgs};
+use crate::config::{Override, RunConfig};
 use crate::dataset::Dataset;
+use crate::device::{Compute, Wanted};
 use crate::evaluation::Traded;
 use crate::failure::{Early, broken_off, hinted};
 use crate::outcome::{self, Outcome};
 use crate::printer::Printer;
 use crate::run_folder::{RunFolder, RunInfo};
-use crate::training::{Job, Trained};
-use crate::{device, setup, stop};
+use crate::training::{self, Job, Trained};
+use crate::{setup, stop};
 
 const VERB: &str = "train dqn";
 /// Settings it does not read: its range is that of the flags, or `train_share`.
-const UNREAD: [&str; 1] = ["window"];
+const UNREAD: [&str; 2] = ["window", "seeds"];
 
 pub(crate) fn run(args: &TrainArgs, printer: Printer) -> anyhow::Result<()> {
-    let device = device::for_training(&args.config.device, printer)?;
-    let start = Start::new((VERB, &UNREAD), args.file.as_deref(), &args.run, &args.config, &args.data, printer)?;
+    let wanted = Wanted::parse(&args.config.device)?;
+    let given = setup::overrides(Some(&args.config), &args.data)?;
+    let start = Start::new((VERB, &UNREAD), args.file.as_deref(), &args.run, &given, printer)?;
     let features = start.dataset.features()?;
     let range = match start.saved_range() {
         Some(range) => range,
         None => train_range(args, &start.config, &features)?,
     };
     let name = format!("{}-dqn-train", name_of(&start.dataset));
-    let folder = start.folder(args.run.out.as_deref(), &name, &device, Some([range.start, range.end]))?;
-    printer.say(format_args!("run: {}\ntrain {}", folder.path().display(), start.days(&range)));
     let rest = range.end..features.n_bars();
     let test = if rest.len() >= 2 { vec![rest] } else { Vec::new() };
-    let plan = Plan { train: vec![range], test };
-    let report = train_and_trade(&start, &features, &plan, &folder, printer)?;
+    let plan = Plan { train: vec![range.clone()], test, n_seeds: 1 };
+    let mut compute = start.settle(wanted, &features, &plan, printer);
+    let folder = start.folder(args.run.out.as_deref(), &name, &compute.name(), Some([range.start, range.end]))?;
+    printer.say(format_args!("run: {}\ntrain {}", folder.path().display(), start.days(&range)));
+    let report = train_and_trade(&start, &features, &plan, &folder, &mut compute, printer)?;
     if let Some(report) = report {
         printer.say(format_args!("test on the bars after the train range, {}", start.days(&plan.test[0])));
         outcome::print(&report, Some(&folder), printer)?;
     } else if printer.is_json() {
         printer.data_json(&serde_json::json!({ "run": folder.path() }))?;
     } else {
-        printer.data(format_args!("policy: {}", folder.checkpoint(0).display()))?;
+        printer.data(format_args!("policy: {}", folder.checkpoint(0, 0).display()))?;
     }
     Ok(())
 }
@@ -72,6 +77,8 @@ fn train_range(args: &TrainArgs, config: &RunConfig, features: &FeatureTable) ->
 pub(crate) struct Plan {
     pub(crate) train: Vec<Range<usize>>,
     pub(crate) test: Vec<Range<usize>>,
+    /// Trainings per fold. What is reported is traded by the first, chosen before anything is known of them.
+    pub(crate) n_seeds: usize,
 }
 
 /// A training run before its first step, new or resumed.
@@ -88,17 +95,16 @@ impl Start {
         (verb, unread): (&'static str, &[&str]),
         file: Option<&Path>,
         run: &RunArgs,
-        config: &ConfigArgs,
-        data: &DataArgs,
+        given: &[Override],
         printer: Printer,
     ) -> anyhow::Result<Self> {
         if let Some(path) = &run.resume {
-            let (folder, config, info) = setup::resume(path, verb, config, data)?;
+            let (folder, config, info) = setup::resume(path, verb, given)?;
             let dataset = Dataset::load(file.unwrap_or(Path::new(&info.data)), &config.data, printer)?;
             setup::check_same_data(&dataset, &info)?;
             return Ok(Self { verb, config, dataset, resumed: Some((folder, info)) });
         }
-        let config = setup::settings(verb, unread, config, data, printer)?;
+        let config = setup::settings(verb, unread, given, printer)?;
         let Some(file) = file else { return Err(hinted("no file of bars", "give one after the verb")) };
         let dataset = Dataset::load(file, &config.data, printer)?;
         Ok(Self { verb, config, dataset, resumed: None })
@@ -108,6 +114,17 @@ impl Start {
     fn saved_range(&self) -> Option<Range<usize>> {
         let [start, end] = self.resumed.as_ref()?.1.train_bars?;
         Some(start..end)
+    }
+
+    /// What computes; a resumed run stays where it was unless it is told to go elsewhere.
+    pub(crate) fn settle(&self, wanted: Wanted, features: &FeatureTable, plan: &Plan, printer: Printer) -> Compute {
+        match &self.resumed {
+            Some((_, info)) => wanted.settle_again(info.last_device(), printer),
+            None => {
+                let n_learners = plan.train.len() * plan.n_seeds;
+                wanted.settle(training::work(&self.config.dqn, features.n_feature(), n_learners), printer)
+            }
+        }
     }
 
     /// The run's folder, made now unless it is resumed.
@@ -144,17 +161,19 @@ pub(crate) fn train_and_trade(
     features: &FeatureTable,
     plan: &Plan,
     folder: &RunFolder,
+    compute: &mut Compute,
     printer: Printer,
 ) -> anyhow::Result<Option<RunReport>> {
     stop::listen()?;
     let (config, dataset) = (&start.config, &start.dataset);
     let rules = dataset.rules(&config.sim)?;
-    let train = plan.train.clone();
-    let job = Job { config, dataset, features, train, folder, printer, resume: start.resumed.is_some() };
+    let (train, n_seeds) = (plan.train.clone(), plan.n_seeds);
+    let job = Job { config, dataset, features, train, n_seeds, folder, printer, resume: start.resumed.is_some() };
     let resume = format!("gigabar {} --resume {}", start.verb, folder.path().display());
-    let (mut policies, log) = match job.run() {
+    let (policies, log) = match job.run(compute) {
         Ok(Trained::All(policies, log)) => (policies, log),
         Ok(Trained::Stopped) => return Err(Early::Interrupted { resume }.into()),
+        Ok(Trained::Tripped(reason)) => return Err(Early::Guard { reason, resume }.into()),
         Err(error) if job.has_checkpoint() => return Err(error.context(broken_off(&resume))),
         Err(error) => {
             folder.discard();
@@ -164,12 +183,20 @@ pub(crate) fn train_and_trade(
     if plan.test.is_empty() {
         return Ok(None);
     }
-    let windows = plan.test.iter().zip(&mut policies);
-    let paths: Vec<_> = windows.map(|(window, policy)| dataset.trade(&rules, window.clone(), policy)).collect();
+    let walk =
+        |(window, policy): (&Range<usize>, &NetPolicy)| dataset.trade(&rules, window.clone(), &mut policy.clone());
+    let mut by_seed: Vec<Traded> = policies
+        .into_par_iter()
+        .map(|folds| Traded::unmeasured(plan.test.par_iter().zip(&folds).map(walk).collect()))
+        .collect();
     let (_, info) = folder.settings()?;
-    let traded = Traded::unmeasured(paths);
+    let seeds = (plan.n_seeds > 1).then(|| {
+        let pooled = |traded: &Traded| Outcome::of(config, &info, dataset, traded).measured().pooled;
+        SeedsReport::new(&by_seed.iter().map(pooled).collect::<Vec<_>>())
+    });
+    let traded = by_seed.swap_remove(0);
     let outcome = Outcome::of(config, &info, dataset, &traded);
-    let report = Outcome { train: &plan.train, training: log.curves(), ..outcome }.report()?;
+    let report = Outcome { train: &plan.train, training: log.curves(), seeds, ..outcome }.report()?;
     outcome::write(folder, &report, dataset, &traded.paths)?;
     Ok(Some(report))
 }

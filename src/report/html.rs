@@ -10,6 +10,7 @@ mod decimate;
 mod distribution;
 mod format;
 mod months;
+mod seeds;
 mod sweep;
 mod tables;
 mod training;
@@ -62,6 +63,7 @@ struct Page<'a> {
     equity_title: &'static str,
     equity_hint: &'static str,
     sweep: Option<sweep::Sweep>,
+    seeds: Option<seeds::Seeds>,
     chart_notes: Vec<String>,
     has_curves: bool,
     n_trades: usize,
@@ -176,6 +178,7 @@ impl<'a> Page<'a> {
             equity_title,
             equity_hint,
             sweep: sweep::Sweep::new(report),
+            seeds: seeds::Seeds::new(report),
             windows_hint: if n_windows > 1 {
                 "Click a heading to sort. Pooled takes all windows as one account."
             } else {

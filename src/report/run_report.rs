@@ -7,7 +7,7 @@ use gigabar_backtest::{EvalReport, Path, Trade};
 use gigabar_market::Bars;
 use serde::{Deserialize, Serialize};
 
-use super::SweepReport;
+use super::{SeedsReport, SweepReport};
 
 /// The result of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct RunReport {
     pub created: String,
     /// What it was made from.
     pub data: DataSummary,
-    /// The device that computed it.
+    /// The device that computed it, or several in order.
     pub device: String,
     /// The seed all randomness derives from.
     pub seed: u64,
@@ -38,6 +38,9 @@ pub struct RunReport {
     /// The sweep whose best set the rest of the report is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepReport>,
+    /// What other seeds made of the same training.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<SeedsReport>,
 }
 
 /// The data a run read.

@@ -6,6 +6,7 @@ use gigabar_backtest::metric::{CATALOG, Format, Group, MetricInfo, WindowMetrics
 use gigabar_market::time;
 
 use super::RunReport;
+use super::seeds::{SeedFigures, SeedsReport};
 use super::sweep::{COLUMNS, SweepColumn, SweepReport};
 
 /// Columns of the per-window table, by catalog key.
@@ -89,6 +90,21 @@ pub fn summary(report: &RunReport) -> String {
         n => format!("the best of {n} trials"),
     };
     format!("{}\n\ndeflated Sharpe ratio {} (counting {trials})", trimmed(&table), Format::Percent.text(eval.dsr))
+}
+
+/// Every seed, and how they spread.
+pub fn seeds_table(seeds: &SeedsReport) -> String {
+    let columns: Vec<&MetricInfo> = SeedFigures::KEYS.iter().filter_map(|key| metric(key)).collect();
+    let mut table = new_table();
+    let mut header = vec!["seed".to_owned()];
+    header.extend(columns.iter().map(|info| info.label.to_lowercase()));
+    table.set_header(header);
+    for (name, figures) in seeds.rows() {
+        let mut row = vec![name];
+        row.extend(columns.iter().zip(figures.values()).map(|(info, value)| info.format.text(value)));
+        table.add_row(cells(row));
+    }
+    trimmed(&table)
 }
 
 /// Columns of the table of a sweep.

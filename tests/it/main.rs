@@ -8,3 +8,4 @@ mod layers;
 mod resume;
 mod shown;
 mod support;
+mod training;

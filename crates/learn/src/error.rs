@@ -142,6 +142,10 @@ impl LearnError {
                  seeds at once"
                     .into(),
             ),
+            Self::Gpu(gigabar_gpu::GpuError::Driver { message, .. }) if message.contains("OUT_OF_MEMORY") => Some(
+                "free device memory, train fewer seeds at once, or lower dqn.replay_capacity, dqn.n_envs or dqn.batch"
+                    .into(),
+            ),
             Self::Gpu(error) => error.hint(),
             Self::Config { .. } | Self::Population { .. } | Self::Rules(_) | Self::Tensor(_) | Self::Io { .. } => None,
         }

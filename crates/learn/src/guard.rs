@@ -25,7 +25,8 @@ pub struct GuardConfig {
     pub min_grad_norm: f64,
     /// |Q| above this in a minibatch has diverged; in scaled reward units.
     pub max_q: f64,
-    /// Whether a run ends, with exit code 1 and a checkpoint, after the epoch in which a step was bad.
+    /// Whether a run ends, with exit code 1 and a checkpoint, after the epoch in which a step was bad. A device then waits
+    /// after every epoch to be told to go on.
     pub stop: bool,
 }
 

@@ -42,6 +42,7 @@ fn run(bars: &Bars, strategy: &str, n_windows: usize) -> RunReport {
         training: vec![],
         seen: None,
         sweep: None,
+        seeds: None,
     }
 }
 
