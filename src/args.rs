@@ -183,7 +183,7 @@ Ensembles, how the models' Q-values make one action:
   mean-q          the largest mean
   majority        the most votes, each for a model's own best
   confidence      votes that weigh as much as the model sets its best apart from its second
-  agreement:0.6   the most votes if they are 60 % of the models or more, else flat
+  agreement:0.6   the most votes if they are 60 % of the models or more, else flat; needs a level 0
 
 Examples:
   gigabar evaluate runs/mine bars.csv

@@ -85,6 +85,9 @@ pub enum LearnError {
         /// The features that differ.
         reason: String,
     },
+    /// A vote that cannot be taken among the policies' levels.
+    #[error(transparent)]
+    Vote(#[from] gigabar_backtest::ensemble::NoFlatLevel),
     /// Models that cannot decide together.
     #[error("the ensemble cannot vote: {reason}")]
     Ensemble {
@@ -119,6 +122,7 @@ impl LearnError {
                 "evaluate on data whose features were computed by the same version of gigabar, or train again".into(),
             ),
             Self::Ensemble { .. } => Some("join policies that were trained with the same action levels".into()),
+            Self::Vote(error) => error.hint(),
             Self::Gpu(error) => error.hint(),
             Self::Config { .. } | Self::Rules(_) | Self::Tensor(_) | Self::Io { .. } => None,
         }
