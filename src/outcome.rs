@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use gigabar::report::{RunReport, SweepReport, TrainingCurve, WindowCurve, csv, text};
+use gigabar::report::verdict::{CONFIDENT, LOSING, probability};
+use gigabar::report::{Luck, RunReport, SweepReport, TrainingCurve, WindowCurve, csv, text};
 use gigabar_backtest::metric::{Trials, catalog};
 use gigabar_backtest::{EvalReport, Path as AccountPath};
 use serde::Serialize;
@@ -15,9 +16,6 @@ use crate::failure::{Early, hinted};
 use crate::printer::Printer;
 use crate::run_folder::{RunFolder, RunInfo};
 use crate::setup;
-
-/// Confidence below which a result is called luck.
-const CONFIDENCE: f64 = 0.95;
 
 /// What was traded, and how it came about.
 pub(crate) struct Outcome<'a> {
@@ -172,28 +170,42 @@ pub(crate) fn print_list(results: &[(RunReport, Option<RunFolder>)], printer: Pr
 
 /// Says when the result may be luck.
 fn temper(report: &EvalReport, printer: Printer) {
-    let percent = |p: f64| format!("{:.0} %", 100.0 * p);
-    match report.dsr.or(report.psr) {
-        Some(p) if p < CONFIDENCE => {
-            let hurdle = match report.n_trials {
-                1 => "0".to_owned(),
-                n => format!("what the best of {n} shows without skill"),
-            };
-            printer.warn(format_args!(
-                "this result is not distinguishable from luck: the chance that the true Sharpe ratio is above {hurdle} is {}, \
-                 below {}",
-                percent(p),
-                percent(CONFIDENCE)
-            ));
-        }
-        Some(_) => {}
-        None => printer.warn("too few or too uniform returns to tell skill from luck"),
+    if let Some(line) = luck(report) {
+        printer.warn(line);
     }
     if report.pooled.costs == Some(0.0) && report.pooled.fills > 0 {
         printer.warn("no cost was simulated; see --set sim.commission_bps=… and sim.half_spread_bps=…");
     }
     if report.pooled.ruined {
         printer.warn("the account was ruined in at least one window");
+    }
+}
+
+/// What the judgement on its luck warns of; nothing where it is skill.
+fn luck(report: &EvalReport) -> Option<String> {
+    let percent = |p: Option<f64>| format!("{:.0} %", 100.0 * p.unwrap_or(f64::NAN));
+    let hurdle = match report.n_trials {
+        0 | 1 => "0".to_owned(),
+        n => format!("what the best of {n} shows without skill"),
+    };
+    let chance = format!(
+        "the chance that the true Sharpe ratio is above {hurdle} is {}, below {}",
+        percent(probability(report)),
+        percent(Some(CONFIDENT))
+    );
+    match Luck::of(report) {
+        Luck::Skill => None,
+        Luck::Empty | Luck::Idle | Luck::Unknown => Some("too few or too uniform returns to tell skill from luck".into()),
+        Luck::Losing => Some(format!(
+            "this result is worse than luck, the evidence is that it loses money: the chance that the true Sharpe ratio is \
+             above 0 is {}, below {}",
+            percent(report.psr),
+            percent(Some(LOSING))
+        )),
+        Luck::Suggestive => {
+            Some(format!("this result is suggestive, but not distinguishable from luck: {chance}"))
+        }
+        Luck::Luck => Some(format!("this result is not distinguishable from luck: {chance}")),
     }
 }
 

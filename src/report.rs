@@ -5,6 +5,8 @@ pub mod html;
 pub mod run_report;
 pub mod sweep;
 pub mod text;
+pub mod verdict;
 
 pub use run_report::{DataSummary, RunReport, TrainingCurve, WindowCurve};
 pub use sweep::SweepReport;
+pub use verdict::Luck;

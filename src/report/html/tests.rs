@@ -272,8 +272,12 @@ fn the_verdict_follows_the_evidence() {
     report.report.pooled.costs = Some(1.0);
     assert!(!free(&report));
     report.report.n_trials = 64;
-    report.report.dsr = Some(0.5);
-    assert!(super::Verdict::new(&report).lines[0].contains("the best of 64 trials"));
+    (report.report.dsr, report.report.psr) = (Some(0.02), Some(0.61));
+    let chosen = super::Verdict::new(&report);
+    assert!(chosen.title.starts_with("Not distinguishable from luck") && chosen.lines[0].contains("the best of 64 trials"));
+    report.report.psr = Some(0.03);
+    let losing = super::Verdict::new(&report);
+    assert!(losing.title.starts_with("Worse than luck") && losing.lines[0].contains("is above zero is 3.0%"));
 }
 
 #[test]
