@@ -128,7 +128,7 @@ pub fn sweep_notes(sweep: &SweepReport) -> Vec<String> {
     )];
     if sweep.n_windows > 1 {
         notes.push(format!(
-            "over {} windows: sharpe is their mean, max drawdown the largest inside any of them",
+            "over {} windows: sharpe is their mean (0 in a window without a trade), max drawdown the largest inside any of them",
             sweep.n_windows
         ));
     }
