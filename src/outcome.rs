@@ -173,6 +173,10 @@ fn temper(report: &EvalReport, printer: Printer) {
     if let Some(line) = luck(report) {
         printer.warn(line);
     }
+    let (broken, all) = (report.pooled.nan_levels, report.pooled.n_bars);
+    if broken > 0 {
+        printer.warn(format_args!("{broken} of {all} levels are not finite and were taken as flat"));
+    }
     if report.pooled.costs == Some(0.0) && report.pooled.fills > 0 {
         printer.warn("no cost was simulated; see --set sim.commission_bps=… and sim.half_spread_bps=…");
     }
