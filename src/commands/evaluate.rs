@@ -41,6 +41,7 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let candidates: Vec<Candidate> = checkpoints.into_iter().map(load).collect::<anyhow::Result<_>>()?;
     let mut compute = wanted.settle(evaluation::work(&candidates, &windows), printer);
     candidates.iter().filter_map(other_rules).for_each(|line| printer.warn(line));
+    candidates.iter().filter_map(levered).for_each(|line| printer.warn(line));
     let seen: Vec<Option<String>> = candidates.iter().map(|candidate| seen(candidate, &dataset)).collect();
     seen.iter().flatten().for_each(|line| printer.warn(line));
     let entries = match vote {
@@ -202,6 +203,11 @@ fn seen_together(seen: &[Option<String>]) -> Option<String> {
         1 => format!("{first}; nor is it for one other member"),
         n => format!("{first}; nor is it for {n} other members"),
     })
+}
+
+/// Levels beyond ±1.
+fn levered(candidate: &Candidate) -> Option<String> {
+    setup::leverage(&candidate.dir.display().to_string(), &candidate.file.levels, &candidate.config.sim)
 }
 
 /// Other costs than those a policy was trained under ask another question.

@@ -91,6 +91,22 @@ fn levels_that_are_no_numbers_are_counted() {
 }
 
 #[test]
+fn levels_beyond_one_are_warned_of_wherever_they_come_from() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 400);
+    bench.write("five.csv", &format!("level\n{}", "5\n".repeat(400)));
+    let warns = |words: &str, source: &str| {
+        let text = shown(&bench.run(&format!("{words} --quiet")));
+        let warning = format!("warning: {source}: levels up to 5: exposure of 5 times the equity");
+        assert!(text.starts_with("exit 0") && text.contains(&warning), "{text}");
+    };
+    warns("backtest bars.csv --signals five.csv", "five.csv");
+    let small = "--set dqn.epochs=1 --set dqn.steps_per_epoch=128 --set dqn.hidden=[4] --set dqn.learning_starts=64";
+    warns(&format!("train dqn bars.csv --out run {small} --set dqn.levels=[-1,0,5]"), "dqn.levels");
+    warns("evaluate run bars.csv", "run/checkpoints/fold-0");
+}
+
+#[test]
 fn settings_nobody_knows_or_can_use() {
     let bench = Bench::new();
     bench.write("bars.csv", &format!("{HEADER}{}", good(1..9)));
