@@ -52,7 +52,7 @@ pub(crate) fn run(args: &BacktestArgs, printer: Printer) -> anyhow::Result<()> {
     let folder = match &args.out {
         Some(out) => {
             let info = setup::run_info(VERB, &report.report.policy, &job.compute.name(), &dataset.summary);
-            let folder = RunFolder::create(Some(out), VERB, &config, &info)?;
+            let folder = RunFolder::create_for_result(out, &config, &info, false, printer)?;
             if let Some(swept) = &swept {
                 swept.write(&folder)?;
             }

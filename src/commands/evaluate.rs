@@ -17,7 +17,7 @@ use crate::evaluation::{self, Candidate, Traded};
 use crate::failure::hinted;
 use crate::outcome::{self, Outcome};
 use crate::printer::Printer;
-use crate::run_folder::{RunFolder, RunInfo};
+use crate::run_folder::{RunFolder, RunInfo, is_finished};
 use crate::setup;
 
 const VERB: &str = "evaluate";
@@ -103,11 +103,14 @@ fn show(
     printer: Printer,
 ) -> anyhow::Result<()> {
     let several = entries.len() > 1;
+    let place = |out: &Path, i: usize| if several { out.join(format!("checkpoint-{i}")) } else { out.to_owned() };
+    // The folders of several are one run: where one is missing, those already written are of a run that broke off.
+    let again = out.is_some_and(|out| several && (0..entries.len()).any(|i| !is_finished(&place(out, i))));
     let mut listed = Vec::new();
     for (i, entry) in entries.iter().enumerate() {
         let info = setup::run_info(VERB, &entry.name, &compute.name(), &dataset.summary);
-        let out = out.map(|out| if several { out.join(format!("checkpoint-{i}")) } else { out.to_owned() });
-        let (report, folder) = conclude(entry, &info, dataset, out.as_deref())?;
+        let out = out.map(|out| place(out, i));
+        let (report, folder) = conclude(entry, &info, dataset, out.as_deref().map(|out| (out, again)), printer)?;
         if printer.is_json() {
             listed.push((report, folder));
             continue;
@@ -140,13 +143,14 @@ fn conclude(
     entry: &Entry<'_>,
     info: &RunInfo,
     dataset: &Dataset,
-    out: Option<&Path>,
+    out: Option<(&Path, bool)>,
+    printer: Printer,
 ) -> anyhow::Result<(RunReport, Option<RunFolder>)> {
     let Entry { config, traded, seen, .. } = entry;
     let report = Outcome { seen: seen.clone(), ..Outcome::of(config, info, dataset, traded) }.report()?;
     let folder = match out {
-        Some(out) => {
-            let folder = RunFolder::create(Some(out), VERB, config, info)?;
+        Some((out, again)) => {
+            let folder = RunFolder::create_for_result(out, config, info, again, printer)?;
             outcome::write(&folder, &report, dataset, &traded.paths)?;
             Some(folder)
         }

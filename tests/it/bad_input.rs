@@ -243,3 +243,54 @@ fn a_checkpoint_for_other_features() {
     std::fs::write(&path, text.replace(&format!("\"{name}\""), "\"moon_phase\"")).unwrap();
     snapshot!("other_features", refused(&bench, "evaluate run bars.csv --quiet"));
 }
+
+/// A run folder as a kill leaves it: everything but the report.
+fn break_off(bench: &Bench, run: &str) {
+    for name in ["report.json", "report.html"] {
+        std::fs::remove_file(bench.path(run).join(name)).unwrap();
+    }
+    bench.write(&format!("{run}/fold-0/trades.csv.tmp"), "half").write(&format!("{run}/fold-7.csv"), "mine");
+}
+
+#[test]
+fn a_run_that_broke_off_does_not_block_the_next() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 400);
+    let words = "backtest bars.csv --strategy sma-cross:fast=3..4,slow=9 --windows 2 --out run";
+    assert!(bench.run(words).status.success());
+    let said = refused(&bench, words);
+    assert!(said.contains("error: run already holds a finished run of `backtest`\n\nhint: choose another --out\n"), "{said}");
+    break_off(&bench, "run");
+    bench.write("run/fold-1/mine.txt", "kept");
+    let said = shown(&bench.run("backtest bars.csv --strategy flat --out run"));
+    assert!(said.starts_with("exit 0") && said.contains("note: run is used again: its run of `backtest` did not"), "{said}");
+    let there = |name: &str| bench.path("run").join(name).exists();
+    assert!(there("report.json") && there("fold-0/equity.csv"));
+    assert!(!there("sweep.csv") && !there("fold-0/trades.csv.tmp") && !there("fold-1/equity.csv"), "of the run before");
+    assert!(there("fold-1/mine.txt") && there("fold-7.csv"), "not ours to remove");
+    // Killed before it was a run at all.
+    std::fs::create_dir(bench.path("early")).unwrap();
+    bench.write("early/.lock", "").write("early/run.toml.tmp", "seed =");
+    assert!(bench.run("backtest bars.csv --strategy flat --quiet --out early").status.success());
+}
+
+#[test]
+fn an_evaluation_of_several_that_broke_off_is_done_again() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 400);
+    let small = "--set dqn.epochs=1 --set dqn.steps_per_epoch=128 --set dqn.hidden=[4] --set dqn.learning_starts=64";
+    assert!(bench.run(&format!("train dqn bars.csv --out a --quiet {small}")).status.success());
+    assert!(bench.run(&format!("train dqn bars.csv --out b --quiet --seed 2 {small}")).status.success());
+    let said = refused(&bench, "backtest bars.csv --strategy flat --quiet --out a");
+    assert!(said.contains("a already holds a run") && said.contains("gigabar train dqn --resume a"), "{said}");
+    let words = "evaluate a b bars.csv --out both";
+    assert!(bench.run(words).status.success());
+    let said = refused(&bench, words);
+    assert!(said.contains("both/checkpoint-0 already holds a finished run of `evaluate`"), "{said}");
+    break_off(&bench, "both/checkpoint-1");
+    let said = refused(&bench, "evaluate b a bars.csv --out both");
+    assert!(said.contains("both/checkpoint-0 already holds a finished run"), "another command: {said}");
+    let said = shown(&bench.run(words));
+    assert!(said.starts_with("exit 0") && said.contains("both/checkpoint-0 is used again"), "{said}");
+    assert!(bench.path("both/checkpoint-1/report.json").exists());
+}
