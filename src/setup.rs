@@ -59,6 +59,9 @@ pub(crate) fn settings(
     for line in config::without_effect(&overrides, &settings, verb, unread)? {
         printer.warn(line);
     }
+    for line in config::turned_on(&overrides, &settings, unread)? {
+        printer.say(format_args!("note: {line}"));
+    }
     if !unread.contains(&"dqn") {
         leverage("dqn.levels", &settings.dqn.levels, &settings.sim).into_iter().for_each(|line| printer.warn(line));
     }
