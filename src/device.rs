@@ -74,13 +74,17 @@ impl Wanted {
         let (compute, reason) = match self {
             Self::Cpu => (Compute::Cpu, None),
             Self::Cuda(device) => (Compute::Cuda { device, named: true }, None),
-            Self::Auto if !work.is_worth_a_gpu() => (Compute::Cpu, Some("too little work for a GPU".to_owned())),
+            Self::Auto if !work.is_worth_a_gpu() => {
+                let small = "too little work for a GPU".to_owned();
+                (Compute::Cpu, Some(small).filter(|_| printer.is_verbose()))
+            }
             Self::Auto => match Device::open(0) {
                 Ok(device) => (Compute::Cuda { device, named: false }, None),
-                Err(error) => (Compute::Cpu, Some(error.to_string())),
+                // Whoever waits for what a GPU would do in seconds should know why.
+                Err(error) => (Compute::Cpu, Some(format!("worth a GPU, but {error}"))),
             },
         };
-        compute.say(reason.as_deref().filter(|_| printer.is_verbose()), printer);
+        compute.say(reason.as_deref(), printer);
         compute.say_memory(printer);
         compute
     }

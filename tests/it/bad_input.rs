@@ -159,6 +159,12 @@ fn a_gpu_that_is_not_there() {
         assert!(said.contains("error: --device cuda:0: no CUDA "), "{said}");
         assert!(said.contains("hint: ") && said.contains("--device cpu"), "{said}");
     }
+    // All that is missing is named at once: nobody should install one thing to be told of the next.
+    let missing: Vec<String> = gigabar::gpu::probe().problems.into_iter().map(|(problem, _)| problem).collect();
+    let said = refused(&bench, "backtest bars.csv --strategy flat --quiet --device cuda:0");
+    assert!(missing.iter().all(|problem| said.contains(problem)), "{missing:?}: {said}");
+    let worthy = shown(&bench.run("backtest bars.csv --strategy sma-cross:fast=2..500,slow=501..1100"));
+    assert!(worthy.contains(" threads (worth a GPU, but no CUDA "), "{worthy}");
     for words in ["walkforward bars.csv --agent dqn", "train dqn bars.csv"] {
         let said = refused(&bench, &format!("{words} --quiet --device cuda:0"));
         assert!(
