@@ -177,7 +177,8 @@ pub(crate) struct TrainArgs {
 }
 
 const EVALUATE_HELP: &str = "\
-With --json the results are a list, one entry per checkpoint, or one for the ensemble.
+With --json the results are a list, one entry per checkpoint, or one for the ensemble. Several checkpoints are as many trials in
+the deflated Sharpe ratio of each; an ensemble is one.
 
 Ensembles, how the models' Q-values make one action:
   mean-q          the largest mean

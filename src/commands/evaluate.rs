@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use gigabar::report::RunReport;
 use gigabar_backtest::ensemble::EnsembleVote;
+use gigabar_backtest::metric::Trials;
 use gigabar_learn::checkpoint::{POLICY_FILE, load_policy, read_policy_file};
 use gigabar_market::feature::FeatureTable;
 use gigabar_market::time;
@@ -44,6 +45,7 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     candidates.iter().filter_map(levered).for_each(|line| printer.warn(line));
     let seen: Vec<Option<String>> = candidates.iter().map(|candidate| seen(candidate, &dataset)).collect();
     seen.iter().flatten().for_each(|line| printer.warn(line));
+    twice(&candidates, vote.is_some()).iter().for_each(|line| printer.warn(line));
     let entries = match vote {
         None => {
             let traded = evaluation::trade(&candidates, &dataset, &windows, &mut compute, printer)?;
@@ -110,7 +112,9 @@ fn show(
     for (i, entry) in entries.iter().enumerate() {
         let info = setup::run_info(VERB, &entry.name, &compute.name(), &dataset.summary);
         let out = out.map(|out| place(out, i));
-        let (report, folder) = conclude(entry, &info, dataset, out.as_deref().map(|out| (out, again)), printer)?;
+        // Whoever looks at several will take the best.
+        let trials = Trials::count(entries.len());
+        let (report, folder) = conclude((entry, trials), &info, dataset, out.as_deref().map(|out| (out, again)), printer)?;
         if printer.is_json() {
             listed.push((report, folder));
             continue;
@@ -140,14 +144,14 @@ fn candidate(
 }
 
 fn conclude(
-    entry: &Entry<'_>,
+    (entry, trials): (&Entry<'_>, Trials),
     info: &RunInfo,
     dataset: &Dataset,
     out: Option<(&Path, bool)>,
     printer: Printer,
 ) -> anyhow::Result<(RunReport, Option<RunFolder>)> {
     let Entry { config, traded, seen, .. } = entry;
-    let report = Outcome { seen: seen.clone(), ..Outcome::of(config, info, dataset, traded) }.report()?;
+    let report = Outcome { seen: seen.clone(), trials, ..Outcome::of(config, info, dataset, traded) }.report()?;
     let folder = match out {
         Some((out, again)) => {
             let folder = RunFolder::create_for_result(out, config, info, again, printer)?;
@@ -212,6 +216,20 @@ fn seen_together(seen: &[Option<String>]) -> Option<String> {
 /// Levels beyond ±1.
 fn levered(candidate: &Candidate) -> Option<String> {
     setup::leverage(&candidate.dir.display().to_string(), &candidate.file.levels, &candidate.config.sim)
+}
+
+/// The same networks over the same features, whatever their folders are called: such a member's vote counts twice, and such
+/// an entry repeats another. One line for each.
+fn twice(candidates: &[Candidate], voting: bool) -> Vec<String> {
+    let same = |a: &Candidate, b: &Candidate| {
+        a.policy.weights() == b.policy.weights() && a.file.net == b.file.net && a.file.scaler == b.file.scaler
+    };
+    let line = |(i, one): (usize, &Candidate)| {
+        let before = candidates[..i].iter().find(|other| same(other, one))?;
+        let so = if voting { "it votes more than once" } else { "it is counted as another trial" };
+        Some(format!("{} holds the same policy as {}: {so}", one.dir.display(), before.dir.display()))
+    };
+    candidates.iter().enumerate().filter_map(line).collect()
 }
 
 /// Other costs than those a policy was trained under ask another question.
