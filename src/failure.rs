@@ -83,6 +83,10 @@ fn reader_has_gone(error: &anyhow::Error) -> bool {
         if let Some(error) = cause.downcast_ref::<io::Error>() {
             return Some(error.kind());
         }
+        // It names its cause's cause, not the cause.
+        if let Some(error) = cause.downcast_ref::<serde_json::Error>() {
+            return error.io_error_kind();
+        }
         match cause.downcast_ref::<csv::Error>()?.kind() {
             csv::ErrorKind::Io(error) => Some(error.kind()),
             _ => None,
