@@ -146,7 +146,7 @@ pub(crate) fn train_and_trade(
     folder: &RunFolder,
     printer: Printer,
 ) -> anyhow::Result<Option<RunReport>> {
-    stop::listen()?;
+    stop::listen();
     let (config, dataset) = (&start.config, &start.dataset);
     let rules = dataset.rules(&config.sim)?;
     let train = plan.train.clone();

@@ -130,3 +130,24 @@ fn grids_that_make_no_sense() {
     }
     snapshot!("bad_grids", said);
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_grid_says_so_and_leaves() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+    let bench = Bench::new();
+    bench.bars("bars.csv", 20_000);
+    let words = "backtest bars.csv --strategy sma-cross:fast=2..200,slow=300..900 --device cpu";
+    let mut child = bench.command(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("grid: ") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended before it was interrupted");
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let (mut rest, status) = (String::new(), child.wait().unwrap());
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!((status.code(), rest.trim()), (Some(130), "interrupted"));
+}
