@@ -22,6 +22,8 @@ use crate::run_folder::{RunFolder, RunInfo, is_finished};
 use crate::setup;
 
 const VERB: &str = "evaluate";
+/// Where its paths belong.
+const ORDER: &str = "runs and checkpoints come first, the file of bars last: gigabar evaluate RUN… FILE";
 /// Settings it does not read, and one more under `--trained-costs`.
 const UNREAD: [&str; 7] = ["seed", "train_share", "checkpoint_secs", "window", "reward", "dqn", "sim"];
 
@@ -33,7 +35,10 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let wanted = Wanted::parse(&args.config.device)?;
     let mut checkpoints = Vec::new();
     for path in runs {
-        checkpoints.extend(find(path)?);
+        checkpoints.extend(find(path, file)?);
+    }
+    if file.is_dir() {
+        return Err(hinted(format!("{} is a folder, not a file of bars", file.display()), ORDER));
     }
     let dataset = Dataset::load(file, &config.data, printer)?;
     let features = dataset.features()?;
@@ -114,7 +119,8 @@ fn show(
         let out = out.map(|out| place(out, i));
         // Whoever looks at several will take the best.
         let trials = Trials::count(entries.len());
-        let (report, folder) = conclude((entry, trials), &info, dataset, out.as_deref().map(|out| (out, again)), printer)?;
+        let (report, folder) =
+            conclude((entry, trials), &info, dataset, out.as_deref().map(|out| (out, again)), printer)?;
         if printer.is_json() {
             listed.push((report, folder));
             continue;
@@ -169,8 +175,18 @@ fn label(dir: &Path) -> String {
     format!("dqn {name}")
 }
 
-/// The checkpoints of a run, or the one that is named.
-fn find(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// The checkpoints of a run, or the one that is named; the command's last path is `file`.
+fn find(path: &Path, file: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !path.exists() {
+        return Err(hinted(
+            format!("{} does not exist", path.display()),
+            format!("give a run folder, or a folder with {POLICY_FILE}"),
+        ));
+    }
+    if path.is_file() {
+        let hint = if file.is_dir() { format!("{ORDER}; these are the other way round") } else { ORDER.to_owned() };
+        return Err(hinted(format!("{} is a file, not the folder of a run or checkpoint", path.display()), hint));
+    }
     if path.join(POLICY_FILE).is_file() {
         return Ok(vec![path.to_owned()]);
     }

@@ -218,6 +218,9 @@ fn folders_that_are_no_runs() {
         "walkforward --resume nowhere --quiet",
         "walkforward --resume run --quiet",
         "evaluate run bars.csv --quiet",
+        "evaluate nosuch bars.csv --quiet",
+        "evaluate bars.csv run --quiet",
+        "evaluate run/run.toml bars.csv --quiet",
         "report nowhere --quiet",
     ] {
         said.push_str(&refused(&bench, words));
