@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use gigabar::report::sweep::UnknownColumn;
 use gigabar_backtest::gpu::EvaluateError;
 use gigabar_backtest::metric::catalog::UnknownMetric;
-use gigabar_backtest::policy::SignalsError;
+use gigabar_backtest::policy::{PolicyError, SignalsError};
 use gigabar_backtest::rules::RulesError;
 use gigabar_gpu::GpuError;
 use gigabar_learn::error::LearnError;
@@ -111,7 +111,7 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
     macro_rules! hint {
         ($($kind:ty),*) => { $(if let Some(error) = cause.downcast_ref::<$kind>() { return error.hint(); })* };
     }
-    hint!(LoadError, FeatureError, WindowError, SignalsError, RulesError, LearnError, ConfigError);
+    hint!(LoadError, FeatureError, WindowError, PolicyError, SignalsError, RulesError, LearnError, ConfigError);
     hint!(UnknownMetric, UnknownColumn, GpuError, EvaluateError);
     cause.downcast_ref::<Hinted>().map(|error| error.hint.clone())
 }

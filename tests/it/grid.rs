@@ -118,6 +118,7 @@ fn grids_that_make_no_sense() {
     for words in [
         "--strategy sma-cross:fast=5..,slow=20..400",
         "--strategy sma-cross:fast=50..5",
+        "--strategy sma-cross:fast=5...10",
         "--strategy sma-cross:fast=30..40,slow=10..20",
         "--strategy sma-cross:fast=1..10000,slow=1..10000",
         "--strategy random:seed=1..9",
