@@ -124,7 +124,7 @@ pub(crate) struct WalkforwardArgs {
     pub(crate) agent: Option<Agent>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Fail with exit code 1 when a pooled metric is below a value; may be repeated.
+    /// Fail with exit code 1 when a pooled metric (sharpe, psr, deflated_sharpe, …) is below a value; may be repeated.
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) fail_below: Vec<String>,
     #[command(flatten)]
@@ -259,7 +259,7 @@ pub(crate) struct BacktestArgs {
     /// Write a run folder with the report; of a grid with sweep.csv, every set's metrics.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Fail with exit code 1 when a pooled metric is below a value; may be repeated.
+    /// Fail with exit code 1 when a pooled metric (sharpe, psr, deflated_sharpe, …) is below a value; may be repeated.
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) fail_below: Vec<String>,
     #[command(flatten)]

@@ -80,7 +80,9 @@ fn levels_that_are_no_numbers_are_counted() {
     let bench = Bench::new();
     bench.write("bars.csv", &format!("{HEADER}{}", good(1..11)));
     // The level of the last bar decides nothing.
-    bench.write("gaps.csv", "level\n1\n\"\"\nNaN\n1\n1\n1\n0\n0\nnan\nNaN\n").write("whole.csv", &format!("level\n{}", "1\n".repeat(10)));
+    bench
+        .write("gaps.csv", "level\n1\n\"\"\nNaN\n1\n1\n1\n0\n0\nnan\nNaN\n")
+        .write("whole.csv", &format!("level\n{}", "1\n".repeat(10)));
     for (words, said) in [("gaps.csv", true), ("gaps.csv --windows 2", true), ("whole.csv", false)] {
         let text = shown(&bench.run(&format!("backtest bars.csv --quiet --signals {words}")));
         let n = if words.contains("windows") { 8 } else { 9 };
@@ -129,6 +131,7 @@ fn settings_nobody_knows_or_can_use() {
         "--set window.train_bars=-1",
         "--set sim.barrier=2",
         "--fail-below sharp=1",
+        "--fail-below deflated_sharp=1",
     ] {
         said.push_str(&refused(&bench, &format!("{backtest} {more}")));
     }
@@ -268,11 +271,17 @@ fn a_run_that_broke_off_does_not_block_the_next() {
     let words = "backtest bars.csv --strategy sma-cross:fast=3..4,slow=9 --windows 2 --out run";
     assert!(bench.run(words).status.success());
     let said = refused(&bench, words);
-    assert!(said.contains("error: run already holds a finished run of `backtest`\n\nhint: choose another --out\n"), "{said}");
+    assert!(
+        said.contains("error: run already holds a finished run of `backtest`\n\nhint: choose another --out\n"),
+        "{said}"
+    );
     break_off(&bench, "run");
     bench.write("run/fold-1/mine.txt", "kept");
     let said = shown(&bench.run("backtest bars.csv --strategy flat --out run"));
-    assert!(said.starts_with("exit 0") && said.contains("note: run is used again: its run of `backtest` did not"), "{said}");
+    assert!(
+        said.starts_with("exit 0") && said.contains("note: run is used again: its run of `backtest` did not"),
+        "{said}"
+    );
     let there = |name: &str| bench.path("run").join(name).exists();
     assert!(there("report.json") && there("fold-0/equity.csv"));
     assert!(!there("sweep.csv") && !there("fold-0/trades.csv.tmp") && !there("fold-1/equity.csv"), "of the run before");
