@@ -59,7 +59,9 @@ impl Luck {
             Self::Idle => "It never traded.",
             Self::Unknown => "Too little or too uniform data to tell skill from luck.",
             Self::Losing => "Worse than luck: the evidence is that it loses money.",
-            Self::Luck if n_trials > 1 => "Not distinguishable from luck: it did not beat the best of as many by luck.",
+            Self::Luck if n_trials > 1 => {
+                "Not distinguishable from luck: the best of as many without skill does as well."
+            }
             Self::Luck => "Not distinguishable from luck.",
             Self::Suggestive => "Suggestive, but not distinguishable from luck.",
             Self::Skill => "Distinguishable from luck, at 95% confidence.",
@@ -108,7 +110,7 @@ mod tests {
         assert_eq!(of(Some(0.999), Some(0.95), 9), Luck::Skill);
         assert_eq!(of(Some(0.96), None, 1), Luck::Skill);
         assert_eq!(of(None, None, 1), Luck::Unknown);
-        assert!(Luck::Luck.title(9).contains("did not beat") && !Luck::Luck.title(1).contains("beat"));
+        assert!(Luck::Luck.title(9).contains("the best of as many") && !Luck::Luck.title(1).contains("best"));
     }
 
     #[test]

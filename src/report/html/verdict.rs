@@ -53,7 +53,9 @@ fn evidence(run: &RunReport) -> String {
     let losing = Luck::of(report) == Luck::Losing;
     let p = if losing { report.psr } else { probability(report) };
     let Some(p) = p else { return String::new() };
-    let bars = counted(report.pooled.n_bars, if run.sweep.is_some() { "bar" } else { "out-of-sample bar" });
+    // A window's first bar has no return.
+    let returns = if run.sweep.is_some() { "bar return" } else { "out-of-sample bar return" };
+    let bars = counted(report.pooled.n_bars, returns);
     let sharpe = format::number(report.pooled.sharpe, 2);
     let hurdle = if report.n_trials > 1 && !losing {
         format!("exceeds what the best of {} trials without skill would show", format::count(report.n_trials))
