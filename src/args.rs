@@ -129,7 +129,7 @@ pub(crate) struct WalkforwardArgs {
     pub(crate) seeds: Option<u64>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Fail with exit code 1 when a pooled metric is below a value; may be repeated.
+    /// Fail with exit code 1 when a pooled metric (sharpe, psr, deflated_sharpe, …) is below a value; may be repeated.
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) fail_below: Vec<String>,
     #[command(flatten)]
@@ -182,13 +182,14 @@ pub(crate) struct TrainArgs {
 }
 
 const EVALUATE_HELP: &str = "\
-With --json the results are a list, one entry per checkpoint, or one for the ensemble.
+With --json the results are a list, one entry per checkpoint, or one for the ensemble. Several checkpoints are as many trials in
+the deflated Sharpe ratio of each; an ensemble is one.
 
 Ensembles, how the models' Q-values make one action:
   mean-q          the largest mean
   majority        the most votes, each for a model's own best
   confidence      votes that weigh as much as the model sets its best apart from its second
-  agreement:0.6   the most votes if they are 60 % of the models or more, else flat
+  agreement:0.6   the most votes if they are 60 % of the models or more, else flat; needs a level 0
 
 Examples:
   gigabar evaluate runs/mine bars.csv
@@ -232,7 +233,8 @@ Strategies:
 All but the first three take long_only=true.
 
 Grids: a value may be a range, 5..50 or 5..50:5, or a list, 5|10|20. Every allowed set trades the bars; the best by --sort is
-shown in full, with the number of sets counted in its deflated Sharpe ratio.
+shown in full, with the number of sets counted in its deflated Sharpe ratio. With --windows a set's Sharpe ratio is the mean over
+the windows, 0 in one without a trade. A grid has at most 10,000,000 combinations.
 
 Signals: a CSV with one row per bar, columns ts,level or level alone; level 1 is fully long, -1 fully short.
 
@@ -262,7 +264,7 @@ pub(crate) struct BacktestArgs {
     /// Write a run folder with the report; of a grid with sweep.csv, every set's metrics.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Fail with exit code 1 when a pooled metric is below a value; may be repeated.
+    /// Fail with exit code 1 when a pooled metric (sharpe, psr, deflated_sharpe, …) is below a value; may be repeated.
     #[arg(long, value_name = "METRIC=VALUE")]
     pub(crate) fail_below: Vec<String>,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 
 mod keys;
 mod layer;
+mod optional;
 mod unused;
 mod words;
 
@@ -17,6 +18,7 @@ use toml::{Table, Value};
 
 pub(crate) use keys::known_keys;
 pub(crate) use layer::{ENV_PREFIX, Origin, Override, environment, file, flag, set};
+pub(crate) use optional::turned_on;
 pub(crate) use unused::without_effect;
 
 /// Trainings per fold at most.
@@ -108,7 +110,10 @@ impl RunConfig {
         }
         for _ in 0..=overrides.len() {
             let error = match serde_path_to_error::deserialize::<_, Self>(Value::Table(tree.clone())) {
-                Ok(config) => return config.checked(),
+                Ok(config) => {
+                    all_known(overrides)?;
+                    return config.checked();
+                }
                 Err(error) => error,
             };
             // `--set data.symbol=700` reads as a number where a string is wanted: take the text as it was typed.
@@ -156,6 +161,18 @@ impl RunConfig {
         }
         Ok(self)
     }
+}
+
+/// A table of which one of several choices is taken lets pass what none of them has: refused here.
+fn all_known(overrides: &[Override]) -> Result<(), ConfigError> {
+    let known = known_keys();
+    for change in overrides {
+        let is_known = |key: &String| known.iter().any(|one| one == key || starts_below(one, key));
+        if let Some(key) = optional::typed_keys(change).into_iter().find(|key| !is_known(key)) {
+            return Err(ConfigError::Unknown { nearest: keys::nearest(&key), key, origin: change.origin.clone() });
+        }
+    }
+    Ok(())
 }
 
 fn wants_string(message: &str) -> bool {

@@ -107,12 +107,16 @@ impl Wanted {
         let (compute, reason) = match self {
             Self::Cpu => (Compute::Cpu, None),
             Self::Cuda(device) => (Compute::Cuda { device, named: true }, None),
-            Self::Auto => match auto().and_then(|(n, why)| Ok((Device::open(n).map_err(|e| e.to_string())?, why))) {
-                Ok((device, why)) => (Compute::Cuda { device, named: false }, Some(why)),
-                Err(why) => (Compute::Cpu, Some(why)),
+            Self::Auto => match auto().map(|(ordinal, why)| (Device::open(ordinal), why)) {
+                Ok((Ok(device), why)) => {
+                    (Compute::Cuda { device, named: false }, Some(why).filter(|_| printer.is_verbose()))
+                }
+                // Whoever waits for what a GPU would do in seconds should know why.
+                Ok((Err(error), _)) => (Compute::Cpu, Some(format!("worth a GPU, but {error}"))),
+                Err(why) => (Compute::Cpu, Some(why).filter(|_| printer.is_verbose())),
             },
         };
-        compute.say(reason.as_deref().filter(|_| printer.is_verbose()), printer);
+        compute.say(reason.as_deref(), printer);
         compute.say_memory(printer);
         compute
     }

@@ -92,7 +92,7 @@ fn together_on_gpu(
     Ok(Traded { paths: evaluator.paths_full(0)?, report: Some(report) })
 }
 
-/// Every candidate over every window. `[candidates.len()]`
+/// Every candidate over every window, each one trial of as many as there are. `[candidates.len()]`
 pub(crate) fn trade(
     candidates: &[Candidate],
     dataset: &Dataset,
@@ -136,7 +136,8 @@ fn on_gpu(
         for at in (0..policies.len()).step_by(need.at_once) {
             let turn = at..policies.len().min(at + need.at_once);
             let (policies, names) = (&policies[turn.clone()], &names[turn.clone()]);
-            let reports = evaluator.evaluate_full(&dataset.bars, policies, names, &first.config.metric, 1)?;
+            let reports =
+                evaluator.evaluate_full(&dataset.bars, policies, names, &first.config.metric, candidates.len())?;
             for (k, (report, &i)) in reports.into_iter().zip(&group[turn]).enumerate() {
                 traded[i] = Some(Traded { paths: evaluator.paths_full(k)?, report: Some(report) });
             }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use gigabar::report::sweep::UnknownColumn;
 use gigabar_backtest::gpu::EvaluateError;
 use gigabar_backtest::metric::catalog::UnknownMetric;
-use gigabar_backtest::policy::SignalsError;
+use gigabar_backtest::policy::{PolicyError, SignalsError};
 use gigabar_backtest::rules::RulesError;
 use gigabar_gpu::GpuError;
 use gigabar_learn::error::LearnError;
@@ -91,6 +91,10 @@ fn reader_has_gone(error: &anyhow::Error) -> bool {
         if let Some(error) = cause.downcast_ref::<io::Error>() {
             return Some(error.kind());
         }
+        // It names its cause's cause, not the cause.
+        if let Some(error) = cause.downcast_ref::<serde_json::Error>() {
+            return error.io_error_kind();
+        }
         match cause.downcast_ref::<csv::Error>()?.kind() {
             csv::ErrorKind::Io(error) => Some(error.kind()),
             _ => None,
@@ -115,7 +119,7 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
     macro_rules! hint {
         ($($kind:ty),*) => { $(if let Some(error) = cause.downcast_ref::<$kind>() { return error.hint(); })* };
     }
-    hint!(LoadError, FeatureError, WindowError, SignalsError, RulesError, LearnError, ConfigError);
+    hint!(LoadError, FeatureError, WindowError, PolicyError, SignalsError, RulesError, LearnError, ConfigError);
     hint!(UnknownMetric, UnknownColumn, GpuError, EvaluateError);
     cause.downcast_ref::<Hinted>().map(|error| error.hint.clone())
 }

@@ -32,7 +32,12 @@ fn main() -> ExitCode {
         _ => Verbosity::Normal,
     };
     let printer = Printer::new(verbosity, cli.output.json);
-    let result = match &cli.command {
+    let result = stop::install().and_then(|()| run(&cli.command, printer));
+    failure::conclude(result, &printer)
+}
+
+fn run(command: &Command, printer: Printer) -> anyhow::Result<()> {
+    match command {
         Command::Walkforward(args) => commands::walkforward::run(args, printer),
         Command::Train(TrainCommand::Dqn(args)) => commands::train::run(args, printer),
         Command::Evaluate(args) => commands::evaluate::run(args, printer),
@@ -41,6 +46,5 @@ fn main() -> ExitCode {
         Command::Data(DataCommand::Synth(args)) => commands::data::synth(args, printer),
         Command::Report(args) => commands::report::run(args, printer),
         Command::Doctor => commands::doctor::run(printer),
-    };
-    failure::conclude(result, &printer)
+    }
 }

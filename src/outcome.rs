@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use gigabar::report::{RunReport, SeedsReport, SweepReport, TrainingCurve, WindowCurve, csv, text};
+use gigabar::report::verdict::{CONFIDENT, LOSING, probability};
+use gigabar::report::{Luck, RunReport, SeedsReport, SweepReport, TrainingCurve, WindowCurve, csv, text};
 use gigabar_backtest::metric::{Trials, catalog};
 use gigabar_backtest::{EvalReport, Path as AccountPath};
 use serde::Serialize;
@@ -15,9 +16,6 @@ use crate::failure::{Early, hinted};
 use crate::printer::Printer;
 use crate::run_folder::{RunFolder, RunInfo};
 use crate::setup;
-
-/// Confidence below which a result is called luck.
-const CONFIDENCE: f64 = 0.95;
 
 /// What was traded, and how it came about.
 pub(crate) struct Outcome<'a> {
@@ -184,22 +182,12 @@ pub(crate) fn print_list(results: &[(RunReport, Option<RunFolder>)], printer: Pr
 
 /// Says when the result may be luck.
 fn temper(report: &EvalReport, printer: Printer) {
-    let percent = |p: f64| format!("{:.0} %", 100.0 * p);
-    match report.dsr.or(report.psr) {
-        Some(p) if p < CONFIDENCE => {
-            let hurdle = match report.n_trials {
-                1 => "0".to_owned(),
-                n => format!("what the best of {n} shows without skill"),
-            };
-            printer.warn(format_args!(
-                "this result is not distinguishable from luck: the chance that the true Sharpe ratio is above {hurdle} is {}, \
-                 below {}",
-                percent(p),
-                percent(CONFIDENCE)
-            ));
-        }
-        Some(_) => {}
-        None => printer.warn("too few or too uniform returns to tell skill from luck"),
+    if let Some(line) = luck(report) {
+        printer.warn(line);
+    }
+    let (broken, all) = (report.pooled.nan_levels, report.pooled.n_bars);
+    if broken > 0 {
+        printer.warn(format_args!("{broken} of {all} levels are not finite and were taken as flat"));
     }
     if report.pooled.costs == Some(0.0) && report.pooled.fills > 0 {
         printer.warn("no cost was simulated; see --set sim.commission_bps=… and sim.half_spread_bps=…");
@@ -209,8 +197,69 @@ fn temper(report: &EvalReport, printer: Printer) {
     }
 }
 
+/// What the judgement on its luck warns of; nothing where it is skill.
+fn luck(report: &EvalReport) -> Option<String> {
+    let percent = |p: Option<f64>| format!("{:.0} %", 100.0 * p.unwrap_or(f64::NAN));
+    let hurdle = match report.n_trials {
+        0 | 1 => "0".to_owned(),
+        n => format!("what the best of {n} shows without skill"),
+    };
+    let chance = format!(
+        "the chance that the true Sharpe ratio is above {hurdle} is {}, below {}",
+        percent(probability(report)),
+        percent(Some(CONFIDENT))
+    );
+    match Luck::of(report) {
+        Luck::Skill => None,
+        Luck::Empty | Luck::Idle | Luck::Unknown => {
+            Some("too few or too uniform returns to tell skill from luck".into())
+        }
+        Luck::Losing => Some(format!(
+            "this result is worse than luck, the evidence is that it loses money: the chance that the true Sharpe ratio is \
+             above 0 is {}, below {}",
+            percent(report.psr),
+            percent(Some(LOSING))
+        )),
+        Luck::Suggestive => Some(format!("this result is suggestive, but not distinguishable from luck: {chance}")),
+        Luck::Luck => Some(format!("this result is not distinguishable from luck: {chance}")),
+    }
+}
+
 /// `--fail-below METRIC=VALUE`, checked before any work is done.
-pub(crate) struct Thresholds(Vec<(&'static catalog::MetricInfo, f64)>);
+pub(crate) struct Thresholds(Vec<(Measure, f64)>);
+
+/// What a threshold is set on.
+enum Measure {
+    /// A metric of the pooled windows.
+    Pooled(&'static catalog::MetricInfo),
+    /// The report's deflated Sharpe ratio.
+    Deflated,
+}
+
+/// The deflated ratio is of a report, not of a window: no metric of the catalog.
+const DEFLATED: &str = "deflated_sharpe";
+
+impl Measure {
+    fn find(key: &str) -> anyhow::Result<Self> {
+        if key == DEFLATED || key == "dsr" {
+            return Ok(Self::Deflated);
+        }
+        catalog::find(key).map(Self::Pooled).map_err(|unknown| {
+            let more = unknown.hint().map(|hint| format!("{hint}, {DEFLATED}")).unwrap_or_default();
+            if strsim::jaro_winkler(key, DEFLATED) > strsim::jaro_winkler(key, unknown.nearest) {
+                return hinted(format!("unknown metric `{key}`; the nearest is `{DEFLATED}`"), more);
+            }
+            hinted(unknown.to_string(), more)
+        })
+    }
+
+    fn of(&self, report: &EvalReport) -> (&'static str, Option<f64>) {
+        match self {
+            Self::Pooled(info) => (info.key, (info.value)(&report.pooled)),
+            Self::Deflated => (DEFLATED, report.dsr),
+        }
+    }
+}
 
 impl Thresholds {
     pub(crate) fn parse(texts: &[String]) -> anyhow::Result<Self> {
@@ -218,18 +267,18 @@ impl Thresholds {
             let usage = || hinted(format!("--fail-below {text}: expected METRIC=VALUE"), "for example sharpe=0.5");
             let (key, value) = text.split_once('=').ok_or_else(usage)?;
             let value: f64 = value.trim().parse().ok().filter(|v: &f64| v.is_finite()).ok_or_else(usage)?;
-            Ok((catalog::find(key.trim())?, value))
+            Ok((Measure::find(key.trim())?, value))
         };
         Ok(Self(texts.iter().map(one).collect::<anyhow::Result<_>>()?))
     }
 
     /// An undefined metric is below every value.
     pub(crate) fn check(&self, report: &EvalReport) -> anyhow::Result<()> {
-        for (info, least) in &self.0 {
-            let value = (info.value)(&report.pooled);
+        for (measure, least) in &self.0 {
+            let (key, value) = measure.of(report);
             if value.is_none_or(|value| value < *least) {
                 let shown = value.map_or_else(|| "undefined".to_owned(), |value| value.to_string());
-                return Err(Early::Threshold(format!("pooled {} is {shown}, below {least}", info.key)).into());
+                return Err(Early::Threshold(format!("pooled {key} is {shown}, below {least}")).into());
             }
         }
         Ok(())

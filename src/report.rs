@@ -6,7 +6,9 @@ pub mod run_report;
 pub mod seeds;
 pub mod sweep;
 pub mod text;
+pub mod verdict;
 
 pub use run_report::{DataSummary, RunReport, TrainingCurve, WindowCurve};
 pub use seeds::SeedsReport;
 pub use sweep::SweepReport;
+pub use verdict::Luck;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{self, RunConfig};
 use crate::failure::hinted;
+use crate::printer::Printer;
 
 /// The settings and the origin of a run; makes a folder a run.
 const SETTINGS: &str = "run.toml";
@@ -21,6 +22,8 @@ const CHECKPOINTS: &str = "checkpoints";
 const RUNS: &str = "runs";
 /// The result.
 const REPORT: &str = "report.json";
+/// Ends the name of a file that is being written.
+const TEMPORARY: &str = ".tmp";
 /// Locked by whoever writes the run; the system lets go when the process ends, however it ends.
 const LOCK: &str = ".lock";
 
@@ -81,17 +84,36 @@ impl RunFolder {
             Some(path) => path.to_owned(),
             None => fresh(&Path::new(RUNS).join(format!("{name}-{}", Timestamp::now().strftime("%Y%m%d-%H%M%S")))),
         };
-        if path.join(SETTINGS).exists() {
-            return Err(hinted(
-                format!("{} already holds a run", path.display()),
-                format!("choose another --out, or continue it with --resume {}", path.display()),
-            ));
-        }
-        if path.is_dir() && fs::read_dir(&path).with_context(|| path.display().to_string())?.next().is_some() {
-            return Err(hinted(format!("{} is not empty", path.display()), "choose another --out"));
-        }
+        vacant(&path)?;
+        Self::begin(path, config, info, None)
+    }
+
+    /// `out`, for a command that trains nothing. What an unfinished one of those left there is replaced, for it has nothing
+    /// to continue; `again` replaces a finished run too, if it is of the very same command.
+    pub(crate) fn create_for_result(
+        out: &Path,
+        config: &RunConfig,
+        info: &RunInfo,
+        again: bool,
+        printer: Printer,
+    ) -> anyhow::Result<Self> {
+        let left = origin(out).filter(|left| !trains(&left.verb));
+        let Some(left) = left.filter(|left| !is_finished(out) || (again && left.command == info.command)) else {
+            vacant(out)?;
+            return Self::begin(out.to_owned(), config, info, None);
+        };
+        // Held from here on: another process may be writing it yet.
+        let held = lock(out)?;
+        clear(out)?;
+        printer.say(format_args!("note: {} is used again: its run of `{}` did not finish", out.display(), left.verb));
+        Self::begin(out.to_owned(), config, info, Some(held))
+    }
+
+    /// Writes `run.toml`, which makes the folder a run.
+    fn begin(path: PathBuf, config: &RunConfig, info: &RunInfo, held: Option<Arc<File>>) -> anyhow::Result<Self> {
         fs::create_dir_all(&path).with_context(|| format!("{}: cannot be created", path.display()))?;
-        let folder = Self { _lock: Some(lock(&path)?), path };
+        let held = held.map_or_else(|| lock(&path), Ok)?;
+        let folder = Self { _lock: Some(held), path };
         folder.write_settings(config, info)?;
         Ok(folder)
     }
@@ -215,6 +237,73 @@ impl RunFolder {
     }
 }
 
+/// Whether a run there came to its end: the report is written last.
+pub(crate) fn is_finished(path: &Path) -> bool {
+    path.join(SETTINGS).is_file() && path.join(REPORT).is_file()
+}
+
+/// Where the run in a folder came from, if there is one.
+fn origin(path: &Path) -> Option<RunInfo> {
+    let text = fs::read_to_string(path.join(SETTINGS)).ok()?;
+    toml::from_str::<RunTable>(&text).ok().map(|table| table.run)
+}
+
+/// Whether a verb leaves checkpoints to continue from.
+fn trains(verb: &str) -> bool {
+    matches!(verb, "walkforward" | "train dqn")
+}
+
+/// Refuses a folder that holds a run, or anything else but the beginning of one that never became a run.
+fn vacant(path: &Path) -> anyhow::Result<()> {
+    if path.join(SETTINGS).exists() {
+        let (left, path, another) = (origin(path), path.display(), "choose another --out");
+        return Err(match left {
+            Some(RunInfo { verb, .. }) if trains(&verb) => hinted(
+                format!("{path} already holds a run"),
+                format!("{another}, or continue it with gigabar {verb} --resume {path}"),
+            ),
+            Some(RunInfo { verb, .. }) => hinted(format!("{path} already holds a finished run of `{verb}`"), another),
+            None => hinted(format!("{path} already holds a run"), another),
+        });
+    }
+    if !path.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(path).with_context(|| path.display().to_string())? {
+        let name = entry.with_context(|| path.display().to_string())?.file_name();
+        if name != LOCK && name.to_str().is_none_or(|name| name.strip_suffix(TEMPORARY) != Some(SETTINGS)) {
+            return Err(hinted(format!("{} is not empty", path.display()), "choose another --out"));
+        }
+    }
+    Ok(())
+}
+
+/// Removes what a run without training writes, whole or begun, and nothing else. The settings go last: while they are there
+/// the folder is known for an unfinished run.
+fn clear(path: &Path) -> anyhow::Result<()> {
+    for entry in fs::read_dir(path).with_context(|| path.display().to_string())?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with("fold-") && entry.path().is_dir() {
+            remove(&entry.path(), &["equity.csv", "trades.csv"])?;
+            // Kept where it holds anything else.
+            let _kept = fs::remove_dir(entry.path());
+        }
+    }
+    remove(path, &[REPORT, "report.html", "sweep.csv", SETTINGS])
+}
+
+/// Removes files, and those that were to become them, where they exist.
+fn remove(folder: &Path, names: &[&str]) -> anyhow::Result<()> {
+    for name in names.iter().flat_map(|name| [format!("{name}{TEMPORARY}"), (*name).to_owned()]) {
+        match fs::remove_file(folder.join(&name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("{}: cannot be replaced", folder.join(&name).display()));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a run that another process is writing.
 fn lock(path: &Path) -> anyhow::Result<Arc<File>> {
     let file = File::create(path.join(LOCK)).with_context(|| format!("{}: cannot be written", path.display()))?;
@@ -246,7 +335,7 @@ fn write_whole(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> anyhow::R
         fs::create_dir_all(parent)?;
     }
     let mut beside = path.as_os_str().to_owned();
-    beside.push(".tmp");
+    beside.push(TEMPORARY);
     let beside = PathBuf::from(beside);
     let mut file = BufWriter::new(File::create(&beside)?);
     fill(&mut file)?;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use gigabar::report::DataSummary;
+use gigabar_backtest::SimConfig;
 use jiff::Timestamp;
 
 use crate::args::{ConfigArgs, DataArgs};
@@ -61,7 +62,25 @@ pub(crate) fn settings(
     for line in config::without_effect(overrides, &settings, verb, unread)? {
         printer.warn(line);
     }
+    for line in config::turned_on(overrides, &settings, unread)? {
+        printer.say(format_args!("note: {line}"));
+    }
+    if !unread.contains(&"dqn") {
+        leverage("dqn.levels", &settings.dqn.levels, &settings.sim).into_iter().for_each(|line| printer.warn(line));
+    }
     Ok(settings)
+}
+
+/// What to say of levels beyond ±1, which are more than all of the position that is allowed: often percents or units
+/// taken for levels.
+pub(crate) fn leverage(source: &str, levels: &[f64], sim: &SimConfig) -> Option<String> {
+    let largest = levels.iter().map(|level| level.abs()).filter(|level| level.is_finite()).fold(0.0, f64::max);
+    (largest > 1.0).then(|| {
+        format!(
+            "{source}: levels up to {largest}: exposure of {} times the equity (levels are multiplied by sim.max_position)",
+            largest * sim.max_position
+        )
+    })
 }
 
 /// What a new run records about itself.
@@ -148,6 +167,15 @@ pub(crate) fn cut(bars: Range<usize>, n: usize) -> anyhow::Result<Vec<Range<usiz
 mod tests {
     #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
     use super::*;
+
+    #[test]
+    fn levels_beyond_one_are_told_with_their_exposure() {
+        let sim = |max_position| SimConfig { max_position, ..SimConfig::default() };
+        assert_eq!(leverage("x", &[-1.0, 0.5, f64::NAN, f64::INFINITY], &sim(2.0)), None);
+        let want = "x: levels up to 5: exposure of 5 times the equity (levels are multiplied by sim.max_position)";
+        assert_eq!(leverage("x", &[1.0, -5.0], &sim(1.0)).as_deref(), Some(want));
+        assert!(leverage("x", &[1.5], &sim(0.5)).unwrap().contains("exposure of 0.75 times"));
+    }
 
     #[test]
     fn windows_cover_all_bars_once() {

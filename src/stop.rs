@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM while training: the first asks to stop at the next checkpoint, the second ends the program at once.
+//! Ctrl-C and SIGTERM. While training the first asks to stop at the next checkpoint, and the second ends the program at once;
+//! where nothing can be saved the first does.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,11 +9,19 @@ use anyhow::Context;
 use crate::failure::INTERRUPTED;
 
 static WANTED: AtomicBool = AtomicBool::new(false);
+/// Whether somebody asks [`is_wanted`], and saves what there is.
+static GENTLE: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handler.
-pub(crate) fn listen() -> anyhow::Result<()> {
+/// From here on a signal only asks to stop.
+pub(crate) fn listen() {
+    GENTLE.store(true, Ordering::SeqCst);
+}
+
+/// Installs the handler, once, for the whole program.
+pub(crate) fn install() -> anyhow::Result<()> {
     let handle = || {
-        if WANTED.swap(true, Ordering::SeqCst) {
+        if !GENTLE.load(Ordering::SeqCst) || WANTED.swap(true, Ordering::SeqCst) {
+            let _closed = writeln!(std::io::stderr(), "\ninterrupted");
             std::process::exit(i32::from(INTERRUPTED));
         }
         let text = "\nstopping: finishing the epoch and saving; once more to end at once";

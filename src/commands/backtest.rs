@@ -46,13 +46,13 @@ pub(crate) fn run(args: &BacktestArgs, printer: Printer) -> anyhow::Result<()> {
     let swept = grid.as_ref().map(|grid| job.sweep(text, grid, sort)).transpose()?;
     let policy = match &swept {
         Some(swept) => swept.best_policy(),
-        None => policy_of(args, &dataset)?,
+        None => policy_of(args, &config, &dataset, printer)?,
     };
     let (report, paths) = job.report(policy, swept.as_ref())?;
     let folder = match &args.out {
         Some(out) => {
             let info = setup::run_info(VERB, &report.report.policy, &job.compute.name(), &dataset.summary);
-            let folder = RunFolder::create(Some(out), VERB, &config, &info)?;
+            let folder = RunFolder::create_for_result(out, &config, &info, false, printer)?;
             if let Some(swept) = &swept {
                 swept.write(&folder)?;
             }
@@ -120,9 +120,19 @@ fn levels_of(policy: &mut dyn Policy, dataset: &Dataset, windows: &[Range<usize>
 }
 
 /// clap has seen to it that one of the two is given.
-fn policy_of(args: &BacktestArgs, dataset: &Dataset) -> anyhow::Result<Box<dyn Policy>> {
+fn policy_of(
+    args: &BacktestArgs,
+    config: &RunConfig,
+    dataset: &Dataset,
+    printer: Printer,
+) -> anyhow::Result<Box<dyn Policy>> {
     match &args.signals {
-        Some(path) => Ok(Box::new(policy::Signals::read(path, &dataset.bars)?)),
+        Some(path) => {
+            let signals = policy::Signals::read(path, &dataset.bars)?;
+            let levered = setup::leverage(&path.display().to_string(), signals.levels(), &config.sim);
+            levered.into_iter().for_each(|line| printer.warn(line));
+            Ok(Box::new(signals))
+        }
         None => Ok(policy::parse(args.strategy.as_deref().unwrap_or_default())?),
     }
 }

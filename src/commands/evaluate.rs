@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use gigabar::report::RunReport;
 use gigabar_backtest::ensemble::EnsembleVote;
+use gigabar_backtest::metric::Trials;
 use gigabar_learn::checkpoint::{POLICY_FILE, load_policy, read_policy_file};
 use gigabar_market::feature::FeatureTable;
 use gigabar_market::time;
@@ -17,10 +18,12 @@ use crate::evaluation::{self, Candidate, Traded};
 use crate::failure::hinted;
 use crate::outcome::{self, Outcome};
 use crate::printer::Printer;
-use crate::run_folder::{RunFolder, RunInfo};
+use crate::run_folder::{RunFolder, RunInfo, is_finished};
 use crate::setup;
 
 const VERB: &str = "evaluate";
+/// Where its paths belong.
+const ORDER: &str = "runs and checkpoints come first, the file of bars last: gigabar evaluate RUN… FILE";
 /// Settings it does not read, and one more under `--trained-costs`.
 const UNREAD: [&str; 8] = ["seed", "seeds", "train_share", "checkpoint_secs", "window", "reward", "dqn", "sim"];
 
@@ -32,7 +35,10 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let wanted = Wanted::parse(&args.config.device)?;
     let mut checkpoints = Vec::new();
     for path in runs {
-        checkpoints.extend(find(path)?);
+        checkpoints.extend(find(path, file)?);
+    }
+    if file.is_dir() {
+        return Err(hinted(format!("{} is a folder, not a file of bars", file.display()), ORDER));
     }
     let dataset = Dataset::load(file, &config.data, printer)?;
     let features = dataset.features()?;
@@ -41,8 +47,10 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     let candidates: Vec<Candidate> = checkpoints.into_iter().map(load).collect::<anyhow::Result<_>>()?;
     let mut compute = wanted.settle(evaluation::work(&candidates, &windows), printer);
     candidates.iter().filter_map(other_rules).for_each(|line| printer.warn(line));
+    candidates.iter().filter_map(levered).for_each(|line| printer.warn(line));
     let seen: Vec<Option<String>> = candidates.iter().map(|candidate| seen(candidate, &dataset)).collect();
     seen.iter().flatten().for_each(|line| printer.warn(line));
+    twice(&candidates, vote.is_some()).iter().for_each(|line| printer.warn(line));
     let entries = match vote {
         None => {
             let traded = evaluation::trade(&candidates, &dataset, &windows, &mut compute, printer)?;
@@ -102,11 +110,17 @@ fn show(
     printer: Printer,
 ) -> anyhow::Result<()> {
     let several = entries.len() > 1;
+    let place = |out: &Path, i: usize| if several { out.join(format!("checkpoint-{i}")) } else { out.to_owned() };
+    // The folders of several are one run: where one is missing, those already written are of a run that broke off.
+    let again = out.is_some_and(|out| several && (0..entries.len()).any(|i| !is_finished(&place(out, i))));
     let mut listed = Vec::new();
     for (i, entry) in entries.iter().enumerate() {
         let info = setup::run_info(VERB, &entry.name, &compute.name(), &dataset.summary);
-        let out = out.map(|out| if several { out.join(format!("checkpoint-{i}")) } else { out.to_owned() });
-        let (report, folder) = conclude(entry, &info, dataset, out.as_deref())?;
+        let out = out.map(|out| place(out, i));
+        // Whoever looks at several will take the best.
+        let trials = Trials::count(entries.len());
+        let (report, folder) =
+            conclude((entry, trials), &info, dataset, out.as_deref().map(|out| (out, again)), printer)?;
         if printer.is_json() {
             listed.push((report, folder));
             continue;
@@ -136,16 +150,17 @@ fn candidate(
 }
 
 fn conclude(
-    entry: &Entry<'_>,
+    (entry, trials): (&Entry<'_>, Trials),
     info: &RunInfo,
     dataset: &Dataset,
-    out: Option<&Path>,
+    out: Option<(&Path, bool)>,
+    printer: Printer,
 ) -> anyhow::Result<(RunReport, Option<RunFolder>)> {
     let Entry { config, traded, seen, .. } = entry;
-    let report = Outcome { seen: seen.clone(), ..Outcome::of(config, info, dataset, traded) }.report()?;
+    let report = Outcome { seen: seen.clone(), trials, ..Outcome::of(config, info, dataset, traded) }.report()?;
     let folder = match out {
-        Some(out) => {
-            let folder = RunFolder::create(Some(out), VERB, config, info)?;
+        Some((out, again)) => {
+            let folder = RunFolder::create_for_result(out, config, info, again, printer)?;
             outcome::write(&folder, &report, dataset, &traded.paths)?;
             Some(folder)
         }
@@ -160,8 +175,18 @@ fn label(dir: &Path) -> String {
     format!("dqn {name}")
 }
 
-/// The checkpoints of a run, or the one that is named.
-fn find(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+/// The checkpoints of a run, or the one that is named; the command's last path is `file`.
+fn find(path: &Path, file: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !path.exists() {
+        return Err(hinted(
+            format!("{} does not exist", path.display()),
+            format!("give a run folder, or a folder with {POLICY_FILE}"),
+        ));
+    }
+    if path.is_file() {
+        let hint = if file.is_dir() { format!("{ORDER}; these are the other way round") } else { ORDER.to_owned() };
+        return Err(hinted(format!("{} is a file, not the folder of a run or checkpoint", path.display()), hint));
+    }
     if path.join(POLICY_FILE).is_file() {
         return Ok(vec![path.to_owned()]);
     }
@@ -203,6 +228,25 @@ fn seen_together(seen: &[Option<String>]) -> Option<String> {
         1 => format!("{first}; nor is it for one other member"),
         n => format!("{first}; nor is it for {n} other members"),
     })
+}
+
+/// Levels beyond ±1.
+fn levered(candidate: &Candidate) -> Option<String> {
+    setup::leverage(&candidate.dir.display().to_string(), &candidate.file.levels, &candidate.config.sim)
+}
+
+/// The same networks over the same features, whatever their folders are called: such a member's vote counts twice, and such
+/// an entry repeats another. One line for each.
+fn twice(candidates: &[Candidate], voting: bool) -> Vec<String> {
+    let same = |a: &Candidate, b: &Candidate| {
+        a.policy.weights() == b.policy.weights() && a.file.net == b.file.net && a.file.scaler == b.file.scaler
+    };
+    let line = |(i, one): (usize, &Candidate)| {
+        let before = candidates[..i].iter().find(|other| same(other, one))?;
+        let so = if voting { "it votes more than once" } else { "it is counted as another trial" };
+        Some(format!("{} holds the same policy as {}: {so}", one.dir.display(), before.dir.display()))
+    };
+    candidates.iter().enumerate().filter_map(line).collect()
 }
 
 /// Other costs than those a policy was trained under ask another question.

@@ -164,7 +164,7 @@ pub(crate) fn train_and_trade(
     compute: &mut Compute,
     printer: Printer,
 ) -> anyhow::Result<Option<RunReport>> {
-    stop::listen()?;
+    stop::listen();
     let (config, dataset) = (&start.config, &start.dataset);
     let rules = dataset.rules(&config.sim)?;
     let (train, n_seeds) = (plan.train.clone(), plan.n_seeds);

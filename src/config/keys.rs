@@ -8,7 +8,10 @@ use super::{RunConfig, insert};
 /// A key no struct has.
 const NONE: &str = "?";
 
-/// Every setting's dotted key. Settings inside a choice (such as `sim.slippage.bps`) are not listed.
+/// Names the choice in a table that is one of several.
+pub(super) const MODEL: &str = "model";
+
+/// Every setting's dotted key, those of optional tables and of every choice (such as `sim.slippage.bps`) too.
 pub(crate) fn known_keys() -> Vec<String> {
     let mut keys = Vec::new();
     collect("", &mut keys);
@@ -17,9 +20,12 @@ pub(crate) fn known_keys() -> Vec<String> {
 
 fn collect(prefix: &str, keys: &mut Vec<String>) {
     let path = |name: &str| if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
-    for name in fields(&path(NONE)) {
+    for name in offered(&[(&path(NONE), NONE)], "field") {
         let key = path(&name);
-        if fields(&format!("{key}.{NONE}")).is_empty() {
+        let choices = offered(&[(&format!("{key}.{MODEL}"), NONE)], "variant");
+        if !choices.is_empty() {
+            keys.extend(choice_keys(&key, &choices));
+        } else if offered(&[(&format!("{key}.{NONE}"), NONE)], "field").is_empty() {
             keys.push(key);
         } else {
             collect(&key, keys);
@@ -27,13 +33,25 @@ fn collect(prefix: &str, keys: &mut Vec<String>) {
     }
 }
 
-/// The fields serde offers in place of the made-up last segment of `probe`; none where that is no struct.
-fn fields(probe: &str) -> Vec<String> {
+/// The keys of a table that is one of several, each of which has its own.
+fn choice_keys(key: &str, choices: &[String]) -> Vec<String> {
+    let mut keys = vec![format!("{key}.{MODEL}")];
+    for choice in choices {
+        let own = offered(&[(&format!("{key}.{MODEL}"), choice), (&format!("{key}.{NONE}"), NONE)], "field");
+        keys.extend(own.into_iter().map(|name| format!("{key}.{name}")));
+    }
+    keys
+}
+
+/// The names serde offers in place of the made-up one, where settings are given as in `probe`: of fields, or of variants.
+fn offered(probe: &[(&str, &str)], what: &str) -> Vec<String> {
     let mut tree = Table::new();
-    insert(&mut tree, probe, Value::Boolean(true));
+    for (key, value) in probe {
+        insert(&mut tree, key, Value::String((*value).to_owned()));
+    }
     let Err(error) = RunConfig::deserialize(Value::Table(tree)) else { return Vec::new() };
     let message = error.to_string();
-    match message.split_once(&format!("unknown field `{NONE}`")) {
+    match message.split_once(&format!("unknown {what} `{NONE}`")) {
         // The next line names the place, between backticks as well.
         Some((_, offered)) => {
             offered.lines().next().unwrap_or_default().split('`').skip(1).step_by(2).map(Into::into).collect()

@@ -37,6 +37,20 @@ fn unknown_keys_name_the_nearest_and_the_place() {
         error(vec![set("sim.barrier.k_stp=1").unwrap()]),
         "--set sim.barrier.k_stp=1: unknown key `sim.barrier.k_stp`; the nearest is `sim.barrier.k_stop`"
     );
+    // Under every choice, the one in force or not.
+    for choice in ["none", "fixed", "volume_impact"] {
+        let model = set(&format!("sim.slippage.model={choice}")).unwrap();
+        let message = error(vec![model, set("sim.slippage.bps=1").unwrap(), set("sim.slippage.et=1").unwrap()]);
+        let want = "--set sim.slippage.et=1: unknown key `sim.slippage.et`; the nearest is `sim.slippage.eta`";
+        assert!(
+            message == want || choice == "volume_impact" && message.contains("unknown key `sim.slippage."),
+            "{message}"
+        );
+    }
+    assert_eq!(
+        error(vec![set("sim.slippage={model='none',foo=1}").unwrap()]),
+        "--set sim.slippage={model='none',foo=1}: unknown key `sim.slippage.foo`; the nearest is `sim.slippage.bps`"
+    );
     assert_eq!(error(vec![set("smi.x=1").unwrap()]), "--set smi.x=1: unknown key `smi`; the nearest is `sim`");
 }
 
@@ -82,6 +96,25 @@ fn written_settings_read_back_the_same() {
     assert_eq!(config.first_difference(&back).unwrap(), None);
     let other = RunConfig::resolve(&[set("sim.kelly.fraction=0.3").unwrap()]).unwrap();
     assert_eq!(config.first_difference(&other).unwrap().unwrap().0, "window.n_windows");
+}
+
+#[test]
+fn keys_of_optional_tables_and_of_every_choice_are_known() {
+    let known = known_keys();
+    for key in [
+        "sim.slippage.model",
+        "sim.slippage.bps",
+        "sim.slippage.eta",
+        "sim.slippage.max_impact",
+        "sim.kelly.fraction",
+        "sim.kelly.cap",
+        "sim.kelly.min_trades",
+        "sim.barrier.k_stop",
+        "dqn.guard.max_q",
+    ] {
+        assert_eq!(known.iter().filter(|one| *one == key).count(), 1, "{key} in {known:?}");
+    }
+    assert!(!known.iter().any(|key| key == "sim.slippage" || key.contains('?')), "{known:?}");
 }
 
 #[test]

@@ -132,7 +132,7 @@ pub fn render(report: &RunReport) -> Result<String> {
         sweep: report.sweep.as_ref().and_then(|sweep| sweep.map.as_ref()).map(sweep::Map::new),
     };
     let page = Page {
-        chart_notes: chart_notes(report, bars.len()),
+        chart_notes: chart_notes(report),
         has_curves: !chain.is_empty(),
         n_trades: chain.n_trades(),
         trades_all: if chain.n_trades() > MAX_TRADES { "All listed" } else { "All" }.into(),
@@ -169,7 +169,7 @@ impl<'a> Page<'a> {
             windows_text: counted(n_windows, "window"),
             bars_text: format!(
                 "{} of {}",
-                counted(report.report.pooled.n_bars, "bar"),
+                counted(report.report.windows.iter().map(|window| window.n_bars).sum(), "bar"),
                 format::interval(report.data.interval_ns)
             ),
             verdict: Verdict::new(report),
@@ -294,12 +294,13 @@ fn cards(report: &RunReport) -> Vec<Card> {
     ]
 }
 
-fn chart_notes(report: &RunReport, n_bars: usize) -> Vec<String> {
+fn chart_notes(report: &RunReport) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(window) = report.report.windows.iter().find(|w| w.metrics.ruined) {
         notes.push(format!("The account was ruined in window {}.", window.index));
     }
-    if report.curves.iter().map(|c| c.ts.len()).sum::<usize>() > chain::MAX_POINTS {
+    let n_bars = report.curves.iter().map(|c| c.ts.len()).sum::<usize>();
+    if n_bars > chain::MAX_POINTS {
         notes.push(format!(
             "Of {} the curves keep every stretch's first, last, lowest and highest.",
             counted(n_bars, "bar")
@@ -323,9 +324,9 @@ fn trades_hint(n_trades: usize, n_windows: usize) -> String {
 }
 
 fn histogram_text(histogram: &Histogram) -> String {
-    let mut text = format!("{} whose return is not zero.", counted(histogram.counts.iter().sum(), "bar"));
+    let mut text = format!("{} that are not zero.", counted(histogram.counts.iter().sum(), "bar return"));
     if histogram.n_zero > 0 {
-        text.push_str(&format!(" Left out: {} at exactly zero, flat as a rule.", counted(histogram.n_zero, "bar")));
+        text.push_str(&format!(" Left out: {} of exactly zero, flat as a rule.", counted(histogram.n_zero, "return")));
     }
     if histogram.below + histogram.above > 0 {
         text.push_str(" The outermost columns also hold what lies beyond.");

@@ -38,7 +38,7 @@ pub struct SweepReport {
     pub n_profitable: usize,
     /// Sets that never held a position; they rank last.
     pub n_idle: usize,
-    /// Median over the sets of the metric that ranks them.
+    /// Median of the metric that ranks the sets, over those that traded.
     pub median: Option<f64>,
     /// The largest annualised Sharpe ratio to expect of as many sets without skill, their ratios spread as here
     /// (Bailey & López de Prado 2014).
@@ -73,7 +73,8 @@ impl SweepReport {
     ) -> Self {
         assert_eq!(grid.len(), rows.len(), "one row per set");
         let best = best(rows, column, N_BEST);
-        let values: Vec<f64> = rows.iter().filter_map(column.value).collect();
+        let traded = rows.iter().filter(|row| row.bars_in_market > 0);
+        let values: Vec<f64> = traded.filter_map(column.value).collect();
         let trials = trials(rows, periods_per_year);
         let luck = trials.sharpe_variance.and_then(|variance| expected_max_sharpe(trials.n, variance));
         Self {

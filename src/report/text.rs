@@ -80,7 +80,7 @@ pub fn summary(report: &RunReport) -> String {
     let mut header = vec![String::new()];
     header.extend(columns.iter().map(|info| info.label.to_lowercase()));
     table.set_header(header);
-    for (name, metrics) in [(eval.policy.as_str(), &eval.pooled), ("buy-and-hold", &eval.benchmark)] {
+    for (name, metrics) in [(eval.policy.as_str(), &eval.pooled), ("buy & hold (benchmark)", &eval.benchmark)] {
         let mut row = vec![name.to_owned()];
         row.extend(columns.iter().map(|info| show(info, metrics)));
         table.add_row(cells(row));
@@ -134,7 +134,9 @@ pub fn sweep_table(sweep: &SweepReport) -> String {
 pub fn sweep_notes(sweep: &SweepReport) -> Vec<String> {
     let count = |n: usize| Format::Count.text(Some(n as f64));
     let info = COLUMNS.iter().find(|column| column.key == sweep.sort).map(SweepColumn::info);
-    let median = info.map(|info| format!(", median {} {}", info.label.to_lowercase(), info.format.text(sweep.median)));
+    let of = if sweep.n_idle > 0 { " of the others" } else { "" };
+    let median =
+        info.map(|info| format!(", median {}{of} {}", info.label.to_lowercase(), info.format.text(sweep.median)));
     let mut notes = vec![format!(
         "of {} sets {} made a profit{}{}",
         count(sweep.n_sets),
@@ -144,7 +146,7 @@ pub fn sweep_notes(sweep: &SweepReport) -> Vec<String> {
     )];
     if sweep.n_windows > 1 {
         notes.push(format!(
-            "over {} windows: sharpe is their mean, max drawdown the largest inside any of them",
+            "over {} windows: sharpe is their mean (0 in a window without a trade), max drawdown the largest inside any of them",
             sweep.n_windows
         ));
     }

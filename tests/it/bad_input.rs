@@ -76,6 +76,39 @@ fn signals_that_do_not_fit() {
 }
 
 #[test]
+fn levels_that_are_no_numbers_are_counted() {
+    let bench = Bench::new();
+    bench.write("bars.csv", &format!("{HEADER}{}", good(1..11)));
+    // The level of the last bar decides nothing.
+    bench
+        .write("gaps.csv", "level\n1\n\"\"\nNaN\n1\n1\n1\n0\n0\nnan\nNaN\n")
+        .write("whole.csv", &format!("level\n{}", "1\n".repeat(10)));
+    for (words, said) in [("gaps.csv", true), ("gaps.csv --windows 2", true), ("whole.csv", false)] {
+        let text = shown(&bench.run(&format!("backtest bars.csv --quiet --signals {words}")));
+        let n = if words.contains("windows") { 8 } else { 9 };
+        let warning = format!("warning: 3 of {n} levels are not finite and were taken as flat");
+        assert_eq!(text.contains(&warning), said, "{text}");
+        assert!(said || !text.contains("not finite"), "{text}");
+    }
+}
+
+#[test]
+fn levels_beyond_one_are_warned_of_wherever_they_come_from() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 400);
+    bench.write("five.csv", &format!("level\n{}", "5\n".repeat(400)));
+    let warns = |words: &str, source: &str| {
+        let text = shown(&bench.run(&format!("{words} --quiet")));
+        let warning = format!("warning: {source}: levels up to 5: exposure of 5 times the equity");
+        assert!(text.starts_with("exit 0") && text.contains(&warning), "{text}");
+    };
+    warns("backtest bars.csv --signals five.csv", "five.csv");
+    let small = "--set dqn.epochs=1 --set dqn.steps_per_epoch=128 --set dqn.hidden=[4] --set dqn.learning_starts=64";
+    warns(&format!("train dqn bars.csv --out run {small} --set dqn.levels=[-1,0,5]"), "dqn.levels");
+    warns("evaluate run bars.csv", "run/checkpoints/fold-0");
+}
+
+#[test]
 fn settings_nobody_knows_or_can_use() {
     let bench = Bench::new();
     bench.write("bars.csv", &format!("{HEADER}{}", good(1..9)));
@@ -98,6 +131,7 @@ fn settings_nobody_knows_or_can_use() {
         "--set window.train_bars=-1",
         "--set sim.barrier=2",
         "--fail-below sharp=1",
+        "--fail-below deflated_sharp=1",
     ] {
         said.push_str(&refused(&bench, &format!("{backtest} {more}")));
     }
@@ -136,6 +170,12 @@ fn a_gpu_that_is_not_there() {
         assert!(said.contains("hint: ") && said.contains("--device cpu"), "{said}");
     }
     assert!(!bench.path("runs").exists(), "a run that cannot begin leaves nothing behind");
+    // All that is missing is named at once: nobody should install one thing to be told of the next.
+    let missing: Vec<String> = gigabar::gpu::probe().problems.into_iter().map(|(problem, _)| problem).collect();
+    let said = refused(&bench, "backtest bars.csv --strategy flat --quiet --device cuda:0");
+    assert!(missing.iter().all(|problem| said.contains(problem)), "{missing:?}: {said}");
+    let worthy = shown(&bench.run("backtest bars.csv --strategy sma-cross:fast=2..500,slow=501..1100"));
+    assert!(worthy.contains(" threads (worth a GPU, but no CUDA "), "{worthy}");
     let auto = shown(&bench.run("backtest bars.csv --strategy flat --device auto"));
     assert!(auto.contains("device: cpu, "), "{auto}");
 }
@@ -182,6 +222,9 @@ fn folders_that_are_no_runs() {
         "walkforward --resume nowhere --quiet",
         "walkforward --resume run --quiet",
         "evaluate run bars.csv --quiet",
+        "evaluate nosuch bars.csv --quiet",
+        "evaluate bars.csv run --quiet",
+        "evaluate run/run.toml bars.csv --quiet",
         "report nowhere --quiet",
     ] {
         said.push_str(&refused(&bench, words));
@@ -204,7 +247,7 @@ fn a_checkpoint_for_other_features() {
     assert!(said.contains("is not out of sample") && said.contains("--trained-costs takes its own"), "{said}");
     let own = bench.run("evaluate run bars.csv --quiet --json --trained-costs --set sim.commission_bps=1");
     let list_own: serde_json::Value = serde_json::from_slice(&own.stdout).unwrap();
-    assert_eq!(list_own[0]["report"], list[0]["report"], "it was trained without costs");
+    assert_eq!(list_own[0]["report"]["pooled"], list[0]["report"]["pooled"], "it was trained without costs");
     let said = shown(&own);
     assert!(said.contains("`sim.commission_bps` has no effect on evaluate") && !said.contains("other costs"), "{said}");
     let path = bench.path("run/checkpoints/fold-0/policy.json");
@@ -212,4 +255,61 @@ fn a_checkpoint_for_other_features() {
     let name = serde_json::from_str::<serde_json::Value>(&text).unwrap()["features"][0].as_str().unwrap().to_owned();
     std::fs::write(&path, text.replace(&format!("\"{name}\""), "\"moon_phase\"")).unwrap();
     snapshot!("other_features", refused(&bench, "evaluate run bars.csv --quiet"));
+}
+
+/// A run folder as a kill leaves it: everything but the report.
+fn break_off(bench: &Bench, run: &str) {
+    for name in ["report.json", "report.html"] {
+        std::fs::remove_file(bench.path(run).join(name)).unwrap();
+    }
+    bench.write(&format!("{run}/fold-0/trades.csv.tmp"), "half").write(&format!("{run}/fold-7.csv"), "mine");
+}
+
+#[test]
+fn a_run_that_broke_off_does_not_block_the_next() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 400);
+    let words = "backtest bars.csv --strategy sma-cross:fast=3..4,slow=9 --windows 2 --out run";
+    assert!(bench.run(words).status.success());
+    let said = refused(&bench, words);
+    assert!(
+        said.contains("error: run already holds a finished run of `backtest`\n\nhint: choose another --out\n"),
+        "{said}"
+    );
+    break_off(&bench, "run");
+    bench.write("run/fold-1/mine.txt", "kept");
+    let said = shown(&bench.run("backtest bars.csv --strategy flat --out run"));
+    assert!(
+        said.starts_with("exit 0") && said.contains("note: run is used again: its run of `backtest` did not"),
+        "{said}"
+    );
+    let there = |name: &str| bench.path("run").join(name).exists();
+    assert!(there("report.json") && there("fold-0/equity.csv"));
+    assert!(!there("sweep.csv") && !there("fold-0/trades.csv.tmp") && !there("fold-1/equity.csv"), "of the run before");
+    assert!(there("fold-1/mine.txt") && there("fold-7.csv"), "not ours to remove");
+    // Killed before it was a run at all.
+    std::fs::create_dir(bench.path("early")).unwrap();
+    bench.write("early/.lock", "").write("early/run.toml.tmp", "seed =");
+    assert!(bench.run("backtest bars.csv --strategy flat --quiet --out early").status.success());
+}
+
+#[test]
+fn an_evaluation_of_several_that_broke_off_is_done_again() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 400);
+    let small = "--set dqn.epochs=1 --set dqn.steps_per_epoch=128 --set dqn.hidden=[4] --set dqn.learning_starts=64";
+    assert!(bench.run(&format!("train dqn bars.csv --out a --quiet {small}")).status.success());
+    assert!(bench.run(&format!("train dqn bars.csv --out b --quiet --seed 2 {small}")).status.success());
+    let said = refused(&bench, "backtest bars.csv --strategy flat --quiet --out a");
+    assert!(said.contains("a already holds a run") && said.contains("gigabar train dqn --resume a"), "{said}");
+    let words = "evaluate a b bars.csv --out both";
+    assert!(bench.run(words).status.success());
+    let said = refused(&bench, words);
+    assert!(said.contains("both/checkpoint-0 already holds a finished run of `evaluate`"), "{said}");
+    break_off(&bench, "both/checkpoint-1");
+    let said = refused(&bench, "evaluate b a bars.csv --out both");
+    assert!(said.contains("both/checkpoint-0 already holds a finished run"), "another command: {said}");
+    let said = shown(&bench.run(words));
+    assert!(said.starts_with("exit 0") && said.contains("both/checkpoint-0 is used again"), "{said}");
+    assert!(bench.path("both/checkpoint-1/report.json").exists());
 }

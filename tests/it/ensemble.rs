@@ -24,6 +24,11 @@ fn checkpoints_vote_as_one_policy() {
 
     let alone = json(&bench, "evaluate run bars.csv --windows 2");
     assert_eq!(alone.as_array().map(Vec::len), Some(3));
+    for one in alone.as_array().unwrap() {
+        assert_eq!(one["report"]["n_trials"], 3, "whoever judges three takes the best");
+        let [psr, dsr] = ["psr", "dsr"].map(|key| one["report"][key].as_f64());
+        assert!(psr.zip(dsr).is_none_or(|(psr, dsr)| dsr < psr), "{psr:?} {dsr:?}");
+    }
     for vote in ["mean-q", "majority", "confidence", "agreement:0.6"] {
         let list = json(&bench, &format!("evaluate run bars.csv --windows 2 --ensemble {vote}"));
         assert_eq!(list.as_array().map(Vec::len), Some(1), "one policy, one report");
@@ -33,7 +38,25 @@ fn checkpoints_vote_as_one_policy() {
         let fold = "run/checkpoints/fold-1";
         let same = json(&bench, &format!("evaluate {fold} {fold} bars.csv --windows 2 --ensemble {vote}"));
         assert_eq!(same[0]["report"]["pooled"], alone[1]["report"]["pooled"], "{vote}");
+        assert_eq!(same[0]["report"]["n_trials"], 1, "together they are one policy");
     }
+    // A copy under another name is the same policy.
+    std::fs::create_dir(bench.path("copy")).unwrap();
+    for entry in std::fs::read_dir(bench.path("run/checkpoints/fold-1")).unwrap().flatten() {
+        std::fs::copy(entry.path(), bench.path("copy").join(entry.file_name())).unwrap();
+    }
+    let said = shown(&bench.run("evaluate run copy bars.csv --quiet --ensemble majority"));
+    assert!(
+        said.contains("warning: copy holds the same policy as run/checkpoints/fold-1: it votes more than once"),
+        "{said}"
+    );
+    let said = shown(&bench.run("evaluate run bars.csv --quiet --ensemble majority"));
+    assert!(!said.contains("the same policy"), "{said}");
+    let said = shown(&bench.run("evaluate copy copy bars.csv"));
+    assert!(
+        said.contains("it is counted as another trial") && said.contains("(counting the best of 2 trials)"),
+        "{said}"
+    );
     let split = json(&bench, "evaluate run bars.csv --windows 2 --ensemble agreement:1");
     let exposure = |report: &Value| report["report"]["pooled"]["exposure"].as_f64().unwrap();
     assert!(alone.as_array().unwrap().iter().any(|one| exposure(one) > exposure(&split[0])), "dissent holds back");

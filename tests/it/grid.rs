@@ -33,12 +33,15 @@ fn sets_equal_backtests(bench: &Bench, grid: &str, more: &str, name: impl Fn(&Va
         }
         if several {
             let windows = alone["report"]["windows"].as_array().unwrap().iter();
+            // A window without a trade counts as 0.
             let of = |key: &str| -> Vec<f64> {
-                windows.clone().filter_map(|window| window["metrics"][key].as_f64()).collect()
+                windows.clone().map(|window| window["metrics"][key].as_f64().unwrap_or(0.0)).collect()
             };
             let sharpes = of("sharpe");
             let mean = sharpes.iter().sum::<f64>() / sharpes.len() as f64;
-            close(&format!("{name} sharpe"), &set["sharpe"], &mean.into());
+            let idle = pooled["exposure"] == 0.0;
+            let mean = if idle { Value::Null } else { mean.into() };
+            close(&format!("{name} sharpe"), &set["sharpe"], &mean);
             close(
                 &format!("{name} drawdown"),
                 &set["max_drawdown"],
@@ -67,6 +70,8 @@ fn every_set_is_a_backtest() {
         format!("rsi:period={},low=30,high=70{long_only}", set["period"])
     };
     sets_equal_backtests(&bench, "rsi:period=5|9,long_only=true|false", "--windows 3", rsi);
+    // Of periods this long some windows never see a signal.
+    sets_equal_backtests(&bench, "rsi:period=9|20|30|40,long_only=false", "--windows 12", rsi);
 }
 
 #[test]
@@ -113,6 +118,7 @@ fn grids_that_make_no_sense() {
     for words in [
         "--strategy sma-cross:fast=5..,slow=20..400",
         "--strategy sma-cross:fast=50..5",
+        "--strategy sma-cross:fast=5...10",
         "--strategy sma-cross:fast=30..40,slow=10..20",
         "--strategy sma-cross:fast=1..10000,slow=1..10000",
         "--strategy random:seed=1..9",
@@ -124,4 +130,25 @@ fn grids_that_make_no_sense() {
         said.push_str(&format!("$ gigabar backtest bars.csv --quiet {words}\n{}\n", shown(&output)));
     }
     snapshot!("bad_grids", said);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_grid_says_so_and_leaves() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+    let bench = Bench::new();
+    bench.bars("bars.csv", 20_000);
+    let words = "backtest bars.csv --strategy sma-cross:fast=2..200,slow=300..900 --device cpu";
+    let mut child = bench.command(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("grid: ") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended before it was interrupted");
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let (mut rest, status) = (String::new(), child.wait().unwrap());
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!((status.code(), rest.trim()), (Some(130), "interrupted"));
 }

@@ -62,6 +62,12 @@ fn backtest() {
     let missed = bench.run(&format!("{words} --quiet --fail-below sharpe=1000"));
     assert_eq!(missed.status.code(), Some(1), "{}", shown(&missed));
     assert!(String::from_utf8_lossy(&missed.stderr).contains("pooled sharpe is "));
+    for (key, code) in [("psr=0.5", 1), ("deflated_sharpe=0.5", 1), ("deflated_sharpe=0", 0)] {
+        let output = bench.run(&format!("{words} --quiet --fail-below {key}"));
+        assert_eq!(output.status.code(), Some(code), "{}", shown(&output));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(said.contains(&format!("pooled {} is ", key.split('=').next().unwrap())), code == 1, "{said}");
+    }
 }
 
 #[test]
@@ -115,13 +121,18 @@ fn doctor_never_fails() {
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     let bench = Bench::new();
-    let mut child = bench
-        .command("data synth random-walk --bars 20000")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), [].as_slice()), "{}", shown(&output));
+    bench.bars("bars.csv", 400);
+    let grid = "backtest bars.csv --strategy sma-cross:fast=2..30,slow=40..60 --quiet";
+    for words in [
+        "data synth random-walk --bars 20000",
+        "doctor --json",
+        "data check bars.csv --json",
+        grid,
+        &format!("{grid} --json"),
+    ] {
+        let mut child = bench.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), [].as_slice()), "{}", shown(&output));
+    }
 }

@@ -12,7 +12,7 @@ use thiserror::Error;
 ///
 /// Each model votes for its action of largest Q (ties to the lowest index). Actions that end equal are told apart by the
 /// larger sum of Q over the models, then by the lower index. A model with a Q that is not finite abstains; where all
-/// abstain the flat action is taken.
+/// abstain the action nearest to flat is taken.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum EnsembleVote {
     /// The largest mean of Q over the models.
@@ -48,6 +48,23 @@ pub enum VoteError {
         /// The text given.
         text: String,
     },
+}
+
+/// A rule that goes flat, of policies that have no such level: the nearest one would be a position nobody voted for.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{vote} goes flat where the models disagree, and these policies have no flat level: {levels}")]
+pub struct NoFlatLevel {
+    /// The rule.
+    pub vote: String,
+    /// The levels there are.
+    pub levels: String,
+}
+
+impl NoFlatLevel {
+    /// How to mend it.
+    pub fn hint(&self) -> Option<String> {
+        Some("use mean-q, majority or confidence, or policies trained with a level 0 (dqn.levels)".to_owned())
+    }
 }
 
 impl FromStr for EnsembleVote {
@@ -87,6 +104,18 @@ pub fn flat_action(levels: &[f64]) -> usize {
 }
 
 impl EnsembleVote {
+    /// Refuses levels that this rule cannot decide among, whatever computes it.
+    ///
+    /// # Errors
+    /// [`NoFlatLevel`] for a rule that may go flat and levels without a 0.
+    pub fn check_levels(self, levels: &[f64]) -> Result<(), NoFlatLevel> {
+        let goes_flat = matches!(self, Self::Agreement(_));
+        if !goes_flat || levels.contains(&0.0) {
+            return Ok(());
+        }
+        Err(NoFlatLevel { vote: self.to_string(), levels: format!("{levels:?}") })
+    }
+
     /// The action the models decide. `q` is `[n_model][n_action]`, all rows of one length; `flat` as of [`flat_action`].
     pub fn decide<Q: AsRef<[f32]>>(self, q: &[Q], flat: usize) -> usize {
         let n_action = q.first().map_or(0, |q| q.as_ref().len());
@@ -193,6 +222,20 @@ mod tests {
         assert_eq!(EnsembleVote::MeanQ.decide(&[broken, [0.0, 0.1, 1.0]], FLAT), 2);
         assert_eq!(EnsembleVote::Agreement(0.6).decide(&[broken, [0.0, 0.1, 1.0]], FLAT), FLAT);
         assert_eq!(EnsembleVote::Majority.decide(&[broken, [f32::INFINITY, 0.0, 0.0]], FLAT), FLAT);
+    }
+
+    #[test]
+    fn only_a_rule_that_goes_flat_needs_a_flat_level() {
+        for text in VOTES {
+            let vote: EnsembleVote = text.parse().unwrap();
+            assert_eq!(vote.check_levels(&[-1.0, -0.0, 1.0]), Ok(()));
+            assert_eq!(vote.check_levels(&[-1.0, 1.0]).is_err(), text.starts_with("agreement"), "{text}");
+        }
+        let error = EnsembleVote::Agreement(0.6).check_levels(&[0.5, 1.0]).unwrap_err();
+        let said =
+            "agreement:0.6 goes flat where the models disagree, and these policies have no flat level: [0.5, 1.0]";
+        assert_eq!(error.to_string(), said);
+        assert!(error.hint().unwrap().contains("majority"));
     }
 
     #[test]

@@ -118,18 +118,22 @@ impl Device {
     /// Opens the GPU `ordinal`.
     ///
     /// # Errors
-    /// [`GpuError::NoDriver`], [`GpuError::NoNvrtc`], [`GpuError::NoDevice`], or the driver's own error.
+    /// [`GpuError::NoDriver`] or [`GpuError::NoDevice`], [`GpuError::NoNvrtc`], all that is missing as
+    /// [`GpuError::Missing`], or the driver's own error.
     pub fn open(ordinal: usize) -> Result<Self, GpuError> {
-        if !driver_present() {
-            return Err(GpuError::NoDriver);
-        }
-        let found = device_count()?;
-        if ordinal >= found {
-            return Err(GpuError::NoDevice { ordinal, found });
+        let mut missing = Vec::new();
+        if driver_present() {
+            let found = device_count()?;
+            if ordinal >= found {
+                missing.push(GpuError::NoDevice { ordinal, found });
+            }
+        } else {
+            missing.push(GpuError::NoDriver);
         }
         if !nvrtc_present() {
-            return Err(GpuError::NoNvrtc);
+            missing.push(GpuError::NoNvrtc);
         }
+        GpuError::unless_none(missing)?;
         let failed = |what: &str| {
             let what = format!("cuda:{ordinal}: {what}");
             move |e| GpuError::driver(what, e)
@@ -289,7 +293,11 @@ mod tests {
         if !found.driver {
             assert!(found.devices.is_empty());
             assert!(found.problems.iter().any(|(message, hint)| message.contains("driver") && hint.is_some()));
-            assert_eq!(Device::open(0).err(), Some(GpuError::NoDriver));
+            let want = match found.nvrtc {
+                Some(_) => GpuError::NoDriver,
+                None => GpuError::Missing(vec![GpuError::NoDriver, GpuError::NoNvrtc]),
+            };
+            assert_eq!(Device::open(0).err(), Some(want));
         }
     }
 

@@ -19,6 +19,9 @@ pub enum GpuError {
         /// Devices the driver shows.
         found: usize,
     },
+    /// Several things are missing at once; at least two.
+    #[error("{}", joined(.0, "; "))]
+    Missing(Vec<GpuError>),
     /// A driver call failed.
     #[error("{what}: {message}")]
     Driver {
@@ -78,14 +81,31 @@ impl GpuError {
             Self::Driver { message, .. } if message.contains("OUT_OF_MEMORY") => {
                 "free device memory, or evaluate fewer policies or shorter windows at once"
             }
+            Self::Missing(errors) => {
+                let hints: Vec<String> = errors.iter().filter_map(Self::hint).collect();
+                return Some(joined(&hints, "; "));
+            }
             Self::Driver { .. } | Self::Compile { .. } | Self::Launch { .. } | Self::Length { .. } => return None,
         };
         Some(text.to_owned())
     }
 
+    /// One error of all that is missing; `Ok` where nothing is.
+    pub(crate) fn unless_none(mut missing: Vec<Self>) -> Result<(), Self> {
+        match missing.len() {
+            0 => Ok(()),
+            1 => Err(missing.remove(0)),
+            _ => Err(Self::Missing(missing)),
+        }
+    }
+
     pub(crate) fn driver(what: impl Into<String>, error: cudarc::driver::DriverError) -> Self {
         Self::Driver { what: what.into(), message: words(error) }
     }
+}
+
+fn joined(items: &[impl ToString], by: &str) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(by)
 }
 
 /// The driver's words for an error, and its name: `out of memory (CUDA_ERROR_OUT_OF_MEMORY)`.
@@ -105,6 +125,14 @@ mod tests {
         let error = GpuError::Length { buffer: "equity".into(), expected: 3, got: 2 };
         assert_eq!(error.to_string(), "buffer `equity`: expected 3 elements, got 2");
         assert_eq!(error.hint(), None);
+        let both = GpuError::unless_none(vec![GpuError::NoDriver, GpuError::NoNvrtc]).unwrap_err();
+        let said =
+            "no CUDA driver: libcuda.so.1 cannot be loaded; no CUDA run-time compiler: libnvrtc cannot be loaded";
+        assert_eq!(both.to_string(), said);
+        let hint = both.hint().unwrap_or_default();
+        assert!(hint.contains("NVIDIA's driver") && hint.contains("nvidia-cuda-nvrtc"), "{hint}");
+        assert_eq!(GpuError::unless_none(vec![GpuError::NoNvrtc]), Err(GpuError::NoNvrtc));
+        assert_eq!(GpuError::unless_none(vec![]), Ok(()));
         assert!(GpuError::NoNvrtc.hint().is_some_and(|h| h.contains("nvidia-cuda-nvrtc")));
     }
 }

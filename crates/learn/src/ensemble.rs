@@ -23,7 +23,8 @@ impl EnsemblePolicy {
     /// An ensemble of at least one member.
     ///
     /// # Errors
-    /// [`LearnError::Ensemble`] when there is no member, or one whose levels are not the first's.
+    /// [`LearnError::Ensemble`] when there is no member, or one whose levels are not the first's; [`LearnError::Vote`]
+    /// when the vote may go flat and the levels cannot.
     pub fn new(members: Vec<NetPolicy>, vote: EnsembleVote) -> Result<Self, LearnError> {
         let first = members.first().ok_or_else(|| LearnError::Ensemble { reason: "it has no members".into() })?;
         let levels = first.levels();
@@ -31,6 +32,7 @@ impl EnsemblePolicy {
             let reason = format!("member {i} has the levels {:?}, member 0 has {levels:?}", member.levels());
             return Err(LearnError::Ensemble { reason });
         }
+        vote.check_levels(levels)?;
         let (flat, q) = (flat_action(levels), members.iter().map(|_| Vec::new()).collect());
         Ok(Self { members, vote, flat, q })
     }
@@ -130,6 +132,11 @@ mod tests {
             error,
             "the ensemble cannot vote: member 3 has the levels [0.0, 0.5, 1.0], member 0 has [-1.0, 0.0, 1.0]"
         );
+        let error = EnsemblePolicy::new(members(&[-1.0, 1.0]), EnsembleVote::Agreement(0.6)).unwrap_err();
+        assert!(
+            error.to_string().ends_with("these policies have no flat level: [-1.0, 1.0]") && error.hint().is_some()
+        );
+        assert!(EnsemblePolicy::new(members(&[-1.0, 1.0]), EnsembleVote::Majority).is_ok());
         let error = EnsemblePolicy::new(Vec::new(), EnsembleVote::MeanQ).unwrap_err().to_string();
         assert_eq!(error, "the ensemble cannot vote: it has no members");
     }

@@ -103,6 +103,9 @@ pub enum LearnError {
         /// The features that differ.
         reason: String,
     },
+    /// A vote that cannot be taken among the policies' levels.
+    #[error(transparent)]
+    Vote(#[from] gigabar_backtest::ensemble::NoFlatLevel),
     /// Models that cannot decide together.
     #[error("the ensemble cannot vote: {reason}")]
     Ensemble {
@@ -146,6 +149,7 @@ impl LearnError {
                 "free device memory, train fewer seeds at once, or lower dqn.replay_capacity, dqn.n_envs or dqn.batch"
                     .into(),
             ),
+            Self::Vote(error) => error.hint(),
             Self::Gpu(error) => error.hint(),
             Self::Config { .. } | Self::Population { .. } | Self::Rules(_) | Self::Tensor(_) | Self::Io { .. } => None,
         }

@@ -8,14 +8,20 @@ function drawHistogram() {
     height = 250,
     left = 46,
     right = width - 10,
-    top = 26,
     bottom = height - 24,
     n = h.counts.length;
+  const sx = v => left + ((v - h.lo) / (h.hi - h.lo)) * (right - left),
+    inside = v => !missing(v) && -v > h.lo && -v < h.hi;
+  // The larger loss is named on the left of its line and the smaller on the right of its own; where the left has no room
+  // both are on the right, one below the other.
+  const room = s => 12 + 7.5 * s.length,
+    cvarText = `${h.names[1]} ${pct(h.cvar)}`,
+    toLeft = inside(h.cvar) && sx(-h.cvar) > room(cvarText),
+    stacked = inside(h.cvar) && inside(h.var) && !toLeft,
+    top = stacked ? 42 : 26;
   const max = Math.max(1, ...h.counts),
-    sx = v => left + ((v - h.lo) / (h.hi - h.lo)) * (right - left),
     sy = c => bottom - (c / max) * (bottom - top - 8),
     wide = (h.hi - h.lo) / n;
-  const inside = v => !missing(v) && -v > h.lo && -v < h.hi;
   const { ticks } = niceTicks(0, max, 4),
     xt = niceTicks(h.lo, h.hi, Math.max(2, width / 90)),
     text = shareText(xt.step);
@@ -28,13 +34,13 @@ function drawHistogram() {
         : '';
     })
     .join('');
-  const mark = (v, name, c, y, end) =>
+  const mark = (v, label, c, y, end) =>
     inside(v)
-      ? `<path class="mark ${c}" d="M${r1(sx(-v))},${y - 9}V${bottom}"/><text class="strong" x="${r1(sx(-v))}" y="${y}" text-anchor="${end && sx(-v) > left + 90 ? 'end' : 'start'}" dx="${end && sx(-v) > left + 90 ? -5 : 5}">${name} ${pct(v)}</text>`
+      ? `<path class="mark ${c}" d="M${r1(sx(-v))},${y - 9}V${bottom}"/><text class="strong" x="${r1(sx(-v))}" y="${y}" text-anchor="${end ? 'end' : 'start'}" dx="${end ? -5 : 5}">${label}</text>`
       : '';
   box.innerHTML =
     `<svg viewBox="0 0 ${width} ${height}" height="${height}" role="img" aria-label="Histogram of bar returns">${ticks.map(v => `<path class="grid" d="M${left},${r1(sy(v))}H${right}"/><text x="${left - 6}" y="${r1(sy(v) + 4)}" text-anchor="end">${num(v, 0)}</text>`).join('')}${bars}` +
-    `<path class="axis" d="M${left},${bottom}H${right}"/>${xt.ticks.map(v => `<text x="${r1(sx(v))}" y="${bottom + 16}" text-anchor="middle">${text(v)}</text>`).join('')}${mark(h.var, h.names[0], '', 20, false)}${mark(h.cvar, h.names[1], 'cvar', 20, true)}</svg>`;
+    `<path class="axis" d="M${left},${bottom}H${right}"/>${xt.ticks.map(v => `<text x="${r1(sx(v))}" y="${bottom + 16}" text-anchor="middle">${text(v)}</text>`).join('')}${mark(h.var, `${h.names[0]} ${pct(h.var)}`, '', stacked ? 36 : 20, false)}${mark(h.cvar, cvarText, 'cvar', 20, toLeft)}</svg>`;
   box.onpointermove = e => {
     const i = Math.floor(((e.clientX - box.getBoundingClientRect().left - left) / (right - left)) * n);
     if (i < 0 || i >= n) return hideTip();

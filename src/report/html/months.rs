@@ -170,7 +170,7 @@ fn cell(period: Option<&Period>, scale: f64, name: &str) -> Cell {
         "{name}: {}; buy-and-hold {}; {}",
         format::signed(ret, format::percent(ret, 2)),
         format::signed(benchmark, format::percent(benchmark, 2)),
-        format::counted(period.n_bars, "bar")
+        format::counted(period.n_bars, "bar return")
     );
     let tone = match period.ret() {
         r if r > 0.0 => "up",
@@ -210,7 +210,11 @@ mod tests {
         assert_eq!(map.rows[0].cells[2].text, format::UNDEFINED);
         // 1.045 · 1.0506 − 1 = 9.7877 %
         assert_eq!(map.rows[0].cells[12].text, "+9.8%");
-        assert!(map.rows[0].cells[0].title.contains("buy-and-hold +2.01%; 2 bars"), "{}", map.rows[0].cells[0].title);
+        assert!(
+            map.rows[0].cells[0].title.contains("buy-and-hold +2.01%; 2 bar returns"),
+            "{}",
+            map.rows[0].cells[0].title
+        );
     }
 
     #[test]

@@ -82,7 +82,7 @@ function drawHeatMap(box, m, scale) {
     half = v => scale.fill(Math.round(scale.unit(v) * SHADES)),
     middle = (from + to) / 2;
   $('#sweep-legend').innerHTML =
-    `${scale.beyond[0] ? '≤ ' : ''}${text(from)}<i style="background:linear-gradient(to right,${half(from)},${half(middle)},${half(to)})"></i>${scale.beyond[1] ? '≥ ' : ''}${text(to)}${m.values.some(missing) ? ' · hatched: not allowed, or undefined' : ''}`;
+    `${scale.beyond[0] ? '≤ ' : ''}${text(from)}<i style="background:linear-gradient(to right,${half(from)},${half(middle)},${half(to)})"></i>${scale.beyond[1] ? '≥ ' : ''}${text(to)}${m.values.some(missing) ? ' · hatched: not allowed, never traded, or undefined' : ''}`;
   box.onpointermove = e => {
     const at = box.getBoundingClientRect(),
       c = Math.floor((e.clientX - at.left - left) / cw),

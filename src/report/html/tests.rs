@@ -273,8 +273,38 @@ fn the_verdict_follows_the_evidence() {
     report.report.pooled.costs = Some(1.0);
     assert!(!free(&report));
     report.report.n_trials = 64;
-    report.report.dsr = Some(0.5);
-    assert!(super::Verdict::new(&report).lines[0].contains("the best of 64 trials"));
+    (report.report.dsr, report.report.psr) = (Some(0.02), Some(0.61));
+    let chosen = super::Verdict::new(&report);
+    assert!(
+        chosen.title.starts_with("Not distinguishable from luck") && chosen.lines[0].contains("the best of 64 trials")
+    );
+    report.report.psr = Some(0.03);
+    let losing = super::Verdict::new(&report);
+    assert!(losing.title.starts_with("Worse than luck") && losing.lines[0].contains("is above zero is 3.0%"));
+}
+
+#[test]
+fn bars_are_counted_alike_and_returns_are_called_returns() {
+    let page = render(&run(&random_walk(3_270, 3), "sma-cross:fast=5,slow=20", 1)).unwrap();
+    assert!(page.contains("· 1 window · 3,270 bars of "), "as the file and the table count");
+    assert!(page.contains("From 3,269 out-of-sample bar returns") && !page.contains("3,269 bars"));
+}
+
+#[test]
+fn sets_that_never_traded_have_no_place_on_the_map() {
+    let bars = random_walk(300, 5);
+    let (sigma, column) = (sigma(bars.close()), sweep::column("max_drawdown").unwrap());
+    let market = Market::new(&bars, &sigma);
+    let rules = Rules::new(&SimConfig::default(), &market).unwrap();
+    // No close is a thousand deviations from the mean.
+    let grid = Grid::parse("bollinger:period=10|20,width=1|1000").unwrap();
+    let rows = gigabar_backtest::sweep::cpu(&rules, &market, 0..bars.len(), &grid, 0.0, |_, _| {}).unwrap();
+    let report = SweepReport::new("x", &grid, &rows, 1, column, bars.periods_per_year());
+    let defined: Vec<bool> = report.map.as_ref().unwrap().values.iter().map(Option::is_some).collect();
+    let median = gigabar_backtest::metric::quantile(&[rows[0].max_drawdown, rows[2].max_drawdown], 0.5);
+    assert!(report.median == median && median > Some(0.0), "{:?} of {rows:?}", report.median);
+    let traded: Vec<bool> = rows.iter().map(|row| row.bars_in_market > 0).collect();
+    assert_eq!((defined.iter().filter(|is| **is).count(), report.n_idle), (2, 2), "{defined:?} {traded:?}");
 }
 
 #[test]

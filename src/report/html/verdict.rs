@@ -4,11 +4,7 @@ use serde::Serialize;
 
 use super::format::{self, counted, percent, signed};
 use crate::report::run_report::RunReport;
-
-/// Probability from which a result counts as distinguishable from luck.
-const CONFIDENT: f64 = 0.95;
-/// Probability from which it is worth a second look.
-const SUGGESTIVE: f64 = 0.80;
+use crate::report::verdict::{Luck, probability};
 
 /// A title, a few sentences, and the box's colour.
 #[derive(Debug, Serialize)]
@@ -21,14 +17,18 @@ pub(super) struct Verdict {
 impl Verdict {
     pub(super) fn new(run: &RunReport) -> Self {
         let pooled = &run.report.pooled;
-        if pooled.n_bars == 0 {
-            return Self::of("maybe", "There is nothing to judge: no bar was lived through.", vec![]);
-        }
-        if pooled.fills == 0 {
-            let line = "The account stayed flat in every window, so there is neither skill nor luck to speak of.";
-            return Self::of("maybe", "It never traded.", vec![line.into(), against_holding(run)]);
-        }
-        let (tone, title) = luck(run);
+        let luck = Luck::of(&run.report);
+        let title = luck.title(run.report.n_trials);
+        let tone = match luck {
+            Luck::Empty => return Self::of("maybe", title, vec![]),
+            Luck::Idle => {
+                let line = "The account stayed flat in every window, so there is neither skill nor luck to speak of.";
+                return Self::of("maybe", title, vec![line.into(), against_holding(run)]);
+            }
+            Luck::Unknown | Luck::Suggestive => "maybe",
+            Luck::Losing | Luck::Luck => "bad",
+            Luck::Skill => "good",
+        };
         let first = run.seen.as_ref().map_or_else(|| evidence(run), |seen| format!("{seen}."));
         let mut lines = vec![first, against_holding(run), free_of_cost(run)];
         lines.retain(|line| !line.is_empty());
@@ -47,27 +47,17 @@ impl Verdict {
     }
 }
 
-/// The deflated probability where there is one, else the probabilistic.
-fn probability(run: &RunReport) -> Option<f64> {
-    run.report.dsr.or(run.report.psr).filter(|p| p.is_finite())
-}
-
-fn luck(run: &RunReport) -> (&'static str, &'static str) {
-    match probability(run) {
-        None => ("maybe", "Too little or too uniform data to tell skill from luck."),
-        Some(p) if p >= CONFIDENT => ("good", "Distinguishable from luck, at 95% confidence."),
-        Some(p) if p >= SUGGESTIVE => ("maybe", "Suggestive, but not distinguishable from luck."),
-        Some(p) if p > 1.0 - CONFIDENT => ("bad", "Not distinguishable from luck."),
-        Some(_) => ("bad", "Worse than luck: the evidence is that it loses money."),
-    }
-}
-
 fn evidence(run: &RunReport) -> String {
     let report = &run.report;
-    let Some(p) = probability(run) else { return String::new() };
-    let bars = counted(report.pooled.n_bars, if run.sweep.is_some() { "bar" } else { "out-of-sample bar" });
+    // That it loses money does not depend on how many were tried.
+    let losing = Luck::of(report) == Luck::Losing;
+    let p = if losing { report.psr } else { probability(report) };
+    let Some(p) = p else { return String::new() };
+    // A window's first bar has no return.
+    let returns = if run.sweep.is_some() { "bar return" } else { "out-of-sample bar return" };
+    let bars = counted(report.pooled.n_bars, returns);
     let sharpe = format::number(report.pooled.sharpe, 2);
-    let hurdle = if report.n_trials > 1 {
+    let hurdle = if report.n_trials > 1 && !losing {
         format!("exceeds what the best of {} trials without skill would show", format::count(report.n_trials))
     } else {
         "is above zero".into()

@@ -20,7 +20,7 @@ pub struct SweepMap {
     pub x: MapAxis,
     /// The parameter down the columns; none: the map is a line.
     pub y: Option<MapAxis>,
-    /// Mean of the metric over the sets of each cell; undefined where there is none. Row-major `[n_y, n_x]`.
+    /// Mean of the metric over the sets of each cell that traded; undefined where there is none. Row-major `[n_y, n_x]`.
     pub values: Vec<Option<f64>>,
     /// The cell of the best set: column, row.
     pub best: [usize; 2],
@@ -62,7 +62,8 @@ impl SweepMap {
             if (0..axes.len()).filter(left_out).any(|axis| position[axis] != at[axis]) {
                 continue;
             }
-            if let Some(value) = (column.value)(row) {
+            // A set that never traded has the drawdown of a bank account: not a good region, but none.
+            if let Some(value) = (column.value)(row).filter(|_| row.bars_in_market > 0) {
                 let [x, y] = cell(&position);
                 let (sum, n) = &mut sums[y * n_x + x];
                 (*sum, *n) = (*sum + value, *n + 1);

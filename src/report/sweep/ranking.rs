@@ -84,27 +84,39 @@ pub fn best(rows: &[SweepRow], column: &SweepColumn, n: usize) -> Vec<usize> {
 
 /// One row per set of the rows of several windows, `[n_window][n_set]`. Returns, P&L, costs and counts are those of the
 /// windows as one account, each taking over the equity the one before left. Without the paths two metrics are not:
-/// `sharpe` is the mean over the windows that define it, `max_drawdown` the largest inside any window.
+/// `sharpe` is the mean over all windows, see `mean_sharpe`, `max_drawdown` the largest inside any window.
 pub fn pooled(windows: Vec<Vec<SweepRow>>) -> Vec<SweepRow> {
+    let mut sharpes = Vec::new();
+    if let [first, _, ..] = windows.as_slice() {
+        sharpes = (0..first.len()).map(|i| mean_sharpe(windows.iter().map(|rows| &rows[i]))).collect();
+    }
     let mut windows = windows.into_iter();
     let Some(mut pooled) = windows.next() else { return Vec::new() };
-    let mut n_defined: Vec<u32> = pooled.iter().map(|row| u32::from(row.sharpe.is_some())).collect();
     for window in windows {
-        for ((sum, row), n) in pooled.iter_mut().zip(window).zip(&mut n_defined) {
-            add(sum, &row, n);
-        }
+        pooled.iter_mut().zip(window).for_each(|(sum, row)| add(sum, &row));
     }
+    pooled.iter_mut().zip(sharpes).for_each(|(row, sharpe)| row.sharpe = sharpe);
     pooled
 }
 
-fn add(sum: &mut SweepRow, row: &SweepRow, n_defined: &mut u32) {
+/// The mean over a set's windows. A window in which the account never moved counts as 0: it earned nothing in excess of
+/// cash, and to leave it out would favour sets that trade once, in the one window that suited them. Undefined where the
+/// account moved in a window that defines none, or never moved at all.
+fn mean_sharpe<'a>(windows: impl Iterator<Item = &'a SweepRow>) -> Option<f64> {
+    let (mut sum, mut n, mut moved) = (0.0, 0_u32, false);
+    for row in windows {
+        let idle = row.total_pnl == 0.0 && row.max_drawdown == 0.0;
+        if !idle {
+            sum += row.sharpe?;
+        }
+        (n, moved) = (n + 1, moved || !idle);
+    }
+    moved.then(|| sum / f64::from(n))
+}
+
+fn add(sum: &mut SweepRow, row: &SweepRow) {
     let initial = sum.final_equity - sum.total_pnl;
     let scale = sum.final_equity / (row.final_equity - row.total_pnl);
-    if let Some(sharpe) = row.sharpe {
-        *n_defined += 1;
-        let before = sum.sharpe.unwrap_or(0.0);
-        sum.sharpe = Some(before + (sharpe - before) / f64::from(*n_defined));
-    }
     sum.max_drawdown = sum.max_drawdown.max(row.max_drawdown);
     sum.costs += row.costs * scale;
     sum.final_equity = row.final_equity * scale;
@@ -155,10 +167,25 @@ mod tests {
         let (mut a, mut b) = (row(Some(1.0), 0.5, 4), row(Some(2.0), -0.2, 6));
         (a.costs, b.costs, b.max_drawdown, b.ruined) = (1.0, 2.0, 0.3, true);
         let sum = pooled(vec![vec![a], vec![b], vec![row(None, 0.0, 0)]])[0];
+        // The third window never traded: (1 + 2 + 0) / 3.
         // 100 · 1.5 · 0.8 = 120; the second window's costs were paid on 1.5 times its own equity.
         assert!((sum.final_equity - 120.0).abs() < 1e-12 && (sum.total_return - 0.2).abs() < 1e-12);
         assert!((sum.total_pnl - 20.0).abs() < 1e-12 && (sum.costs - 4.0).abs() < 1e-12);
-        assert_eq!((sum.sharpe, sum.max_drawdown, sum.ruined), (Some(1.5), 0.3, true));
+        assert_eq!((sum.sharpe, sum.max_drawdown, sum.ruined), (Some(1.0), 0.3, true));
         assert_eq!((sum.bars_in_market, sum.n_bars), (10, 30));
+    }
+
+    #[test]
+    fn a_window_that_never_moved_counts_as_zero() {
+        let mean = |rows: &[SweepRow]| pooled(rows.iter().map(|row| vec![*row]).collect())[0].sharpe;
+        let (idle, one) = (row(None, 0.0, 0), row(Some(3.0), 0.1, 4));
+        // One lucky trade in three windows does not beat steady ones.
+        let steady = [row(Some(1.5), 0.1, 4), row(Some(1.0), 0.1, 4), row(Some(2.0), 0.1, 4)];
+        assert_eq!((mean(&[idle, one, idle]), mean(&steady)), (Some(1.0), Some(1.5)));
+        assert_eq!(mean(&[idle, idle]), None, "it never traded at all");
+        assert_eq!(mean(&[one, row(None, 0.2, 4)]), None, "it moved, yet no ratio is defined");
+        let back = SweepRow { max_drawdown: 0.1, ..row(None, 0.0, 4) };
+        assert_eq!(mean(&[one, back]), None, "it moved and came back");
+        assert_eq!((mean(&[one]), mean(&[idle])), (Some(3.0), None), "a single window keeps its own");
     }
 }

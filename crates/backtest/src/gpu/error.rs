@@ -3,6 +3,7 @@
 use gigabar_gpu::GpuError;
 use thiserror::Error;
 
+use crate::ensemble::NoFlatLevel;
 use crate::sweep::SweepError;
 
 /// Anything that stops a GPU evaluation.
@@ -14,6 +15,9 @@ pub enum EvaluateError {
     /// A grid that cannot be swept.
     #[error(transparent)]
     Sweep(#[from] SweepError),
+    /// A vote that cannot be taken among the policies' levels.
+    #[error(transparent)]
+    Vote(#[from] NoFlatLevel),
     /// A network that no kernel is made for.
     #[error("network {shape}: {message}")]
     Shape {
@@ -59,6 +63,7 @@ impl EvaluateError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Gpu(error) => error.hint(),
+            Self::Vote(error) => error.hint(),
             Self::Sweep(_) | Self::Shape { .. } | Self::Model { .. } | Self::Mismatch { .. } => None,
             Self::TooLarge { .. } => Some("use narrower layers, or --device cpu".to_owned()),
         }

@@ -225,7 +225,7 @@ metrics! {
         final_equity real, "Final equity", Money, Higher, "Cash and position at the last close.";
         best_bar real, "Best bar", Percent, Higher, "Largest return of one bar.";
         worst_bar real, "Worst bar", Percent, Higher, "Smallest return of one bar.";
-        n_bars count, "Bars", Count, Neither, "Bars lived through.";
+        n_bars count, "Bars", Count, Neither, "Bars lived through: of each window all but the first, which has no return.";
     }
     RiskAdjusted {
         sharpe real, "Sharpe", Ratio, Higher, "Mean excess return over its standard deviation, annualised.";

@@ -196,6 +196,10 @@ pub(super) fn is_grid(text: &str) -> bool {
 fn expand(key: &'static str, kind: &Kind, text: &str) -> Result<Vec<f64>, PolicyError> {
     let wrong = |rule: &'static str| PolicyError::Value { key, value: text.to_owned(), rule };
     if let Some((from, rest)) = text.split_once("..") {
+        // Three dots would read as a number that begins with one.
+        if rest.starts_with('.') {
+            return Err(wrong("a range with two dots, like 5..50"));
+        }
         let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite());
         let (Some(from), Some(to), Some(step)) = (number(from), number(to), number(step)) else {
@@ -315,6 +319,10 @@ mod tests {
             "strategy parameter low=10..30:0: expected a range that rises, with a step above 0"
         );
         assert_eq!(fails("rsi:low=a..30"), "strategy parameter low=a..30: expected a range like 5..50 or 5..50:5");
+        assert_eq!(
+            fails("sma-cross:fast=5...10"),
+            "strategy parameter fast=5...10: expected a range with two dots, like 5..50"
+        );
         assert_eq!(fails("rsi:low=90..110:5"), "strategy parameter low=90..110:5: expected a number from 0 to 100");
         assert_eq!(
             fails("rsi:period=2..5:0.5"),

@@ -46,15 +46,19 @@ pub enum SignalsError {
         /// The header.
         found: String,
     },
-    /// A level is not a number.
-    #[error("{}: line {line}: level `{text}` is not a number", path.display())]
+    /// A level is not a number, or one too large to be held.
+    #[error("{}:{line}:{column}: level `{text}` is not a {}number", path.display(), if *infinite { "finite " } else { "" })]
     Level {
         /// The file.
         path: PathBuf,
         /// Line, from 1.
         line: u64,
+        /// Character in the line, from 1.
+        column: usize,
         /// The text.
         text: String,
+        /// Whether it reads as infinity: `inf`, `1e999`.
+        infinite: bool,
     },
     /// A time stamp does not parse or is not that of its bar.
     #[error("{}: line {line}: ts `{text}` is not the time stamp of bar {bar}, {expected}", path.display())]
@@ -119,7 +123,7 @@ impl Signals {
         let unreadable = |source| SignalsError::Read { path: path.into(), source };
         let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
         let separator = separator_of(file.fill_buf().map_err(unreadable)?);
-        let mut reader = csv::ReaderBuilder::new().delimiter(separator).trim(csv::Trim::All).from_reader(file);
+        let mut reader = csv::ReaderBuilder::new().delimiter(separator).trim(csv::Trim::Headers).from_reader(file);
         let columns = Columns::find(path, &mut reader)?;
         let mut levels = Vec::with_capacity(bars.len());
         let mut record = csv::StringRecord::new();
@@ -139,9 +143,16 @@ impl Signals {
                 return Err(too_long(path, line, bars.len(), reader.records().count() + bar + 1));
             }
             if let Some(column) = columns.ts {
-                check_ts(path, line, record.get(column).unwrap_or(""), bar, bars.ts()[bar])?;
+                check_ts(path, line, record.get(column).unwrap_or("").trim(), bar, bars.ts()[bar])?;
             }
-            levels.push(parse_level(path, line, record.get(columns.level).unwrap_or(""), separator)?);
+            let level = parse_level(record.get(columns.level).unwrap_or("").trim(), separator);
+            levels.push(level.map_err(|(text, infinite)| SignalsError::Level {
+                path: path.into(),
+                line,
+                column: column_of(&record, columns.level),
+                text,
+                infinite,
+            })?);
         }
         if levels.len() < bars.len() {
             let where_ = format!("the file ends before bar {} ({})", levels.len(), iso(bars.ts()[levels.len()]));
@@ -186,12 +197,23 @@ fn separator_of(text: &[u8]) -> u8 {
     [b'\t', b';'].into_iter().find(|separator| header.contains(separator)).unwrap_or(b',')
 }
 
-fn parse_level(path: &Path, line: u64, text: &str, separator: u8) -> Result<f64, SignalsError> {
+/// A level; nothing is NaN. What is none comes back, with whether it is infinite.
+fn parse_level(text: &str, separator: u8) -> Result<f64, (String, bool)> {
     if text.is_empty() {
         return Ok(f64::NAN);
     }
     let number = if separator == b',' { text.to_owned() } else { text.replace(',', ".") };
-    number.parse().map_err(|_| SignalsError::Level { path: path.into(), line, text: text.into() })
+    match number.parse::<f64>() {
+        Ok(level) if !level.is_infinite() => Ok(level),
+        parsed => Err((text.to_owned(), parsed.is_ok())),
+    }
+}
+
+/// The character of its line at which a field's text begins, from 1, where no field is quoted.
+fn column_of(record: &csv::StringRecord, field: usize) -> usize {
+    let before: usize = record.iter().take(field).map(|text| text.chars().count() + 1).sum();
+    let blanks = record.get(field).map_or(0, |text| text.chars().take_while(|c| c.is_whitespace()).count());
+    before + blanks + 1
 }
 
 fn check_ts(path: &Path, line: u64, text: &str, bar: usize, ts: i64) -> Result<(), SignalsError> {

@@ -39,7 +39,7 @@ fn columns_may_stand_apart_by_semicolons_or_tabs() {
     assert_eq!(read("level\tts\n1\t1970-01-01\n0,5\t1970-01-02\n0\t1970-01-03\n"), Ok(vec![1.0, 0.5, 0.0]));
     assert_eq!(
         read("ts;level\n1970-01-01;1\n1970-01-02;1,5,0\n"),
-        Err("signals.csv: line 3: level `1,5,0` is not a number".to_owned())
+        Err("signals.csv:3:12: level `1,5,0` is not a number".to_owned())
     );
 }
 
@@ -47,7 +47,9 @@ fn columns_may_stand_apart_by_semicolons_or_tabs() {
 fn mistakes_name_the_line() {
     let fails = |text: &str, message: &str| assert_eq!(read(text), Err(message.to_owned()));
     fails("ts,lvl\n1,2\n", "signals.csv: line 1: no column `level` (found: ts, lvl)");
-    fails("level\n1\nlong\n0\n", "signals.csv: line 3: level `long` is not a number");
+    fails("level\n1\nlong\n0\n", "signals.csv:3:1: level `long` is not a number");
+    fails("level\n1\n 1e999\n0\n", "signals.csv:3:2: level `1e999` is not a finite number");
+    fails("ts,level\n1970-01-01,-inf\n", "signals.csv:2:12: level `-inf` is not a finite number");
     fails(
         "ts,level\n1970-01-01,1\n1970-01-05,1\n1970-01-03,1\n",
         "signals.csv: line 3: ts `1970-01-05` is not the time stamp of bar 1, 1970-01-02T00:00:00Z",

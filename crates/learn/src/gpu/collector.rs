@@ -32,8 +32,8 @@ pub(crate) fn collector_source(dims: &Dims, kind: ReplayKind, flags: u32) -> Ker
     define(source, dims, kind).define("STORE_THREADS", store_threads(dims))
 }
 
-/// The environments of K learners on the device. One bar of all of them is [`queue_step`](Self::queue_step) and
-/// [`queue_store`](Self::queue_store); the observations of the next decision are there afterwards.
+/// The environments of K learners on the device. One bar of all of them is `queue_step` and
+/// `queue_store`; the observations of the next decision are there afterwards.
 #[derive(Debug)]
 pub struct GpuExperienceCollector {
     dims: Dims,

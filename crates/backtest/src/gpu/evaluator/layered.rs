@@ -149,10 +149,7 @@ impl GpuBacktestEvaluator {
     ) -> Result<Vec<WindowSummary>, EvaluateError> {
         self.replayed = None;
         self.check(members)?;
-        if let Some(i) = members.iter().position(|member| member.levels != members[0].levels) {
-            let message = format!("member {i} has other levels than member 0; they must share them to vote");
-            return Err(EvaluateError::Shape { shape: members[i].shape.describe(), message });
-        }
+        check_voters(members, vote)?;
         self.run_layered(members, Some(vote), risk_free, actions)
     }
 
@@ -178,6 +175,16 @@ impl GpuBacktestEvaluator {
         self.layered.kept = Some(layered);
         Ok(summaries)
     }
+}
+
+/// Whether members, of which there is one, can vote by this rule.
+fn check_voters(members: &[MlpPolicy], vote: EnsembleVote) -> Result<(), EvaluateError> {
+    let levels = &members[0].levels;
+    if let Some(i) = members.iter().position(|member| member.levels != *levels) {
+        let message = format!("member {i} has other levels than member 0; they must share them to vote");
+        return Err(EvaluateError::Shape { shape: members[i].shape.describe(), message });
+    }
+    Ok(vote.check_levels(levels)?)
 }
 
 /// Steps that one replay of the graph takes; even, because buffers take turns.
@@ -280,4 +287,24 @@ fn arrange(windows: &[EnvWindow], n_decider: usize) -> (Vec<RolloutPair>, Vec<us
         }
     }
     (pairs, pair_of, n_path)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::gpu::mlp::{MlpActivation, MlpShape};
+
+    #[test]
+    fn the_device_refuses_the_votes_that_the_processor_refuses() {
+        let shape =
+            MlpShape { n_feature: 3, hidden: vec![4], n_action: 2, activation: MlpActivation::Relu, dueling: false };
+        let member = |levels: [f64; 2]| MlpPolicy { shape: shape.clone(), weights: vec![], levels: levels.to_vec() };
+        let vote = EnsembleVote::Agreement(0.6);
+        let refused = check_voters(&[member([-1.0, 1.0])], vote).unwrap_err();
+        assert_eq!(refused, EvaluateError::Vote(vote.check_levels(&[-1.0, 1.0]).unwrap_err()));
+        assert!(check_voters(&[member([0.0, 1.0])], vote).is_ok());
+        assert!(check_voters(&[member([-1.0, 1.0])], EnsembleVote::Majority).is_ok());
+        assert!(check_voters(&[member([0.0, 1.0]), member([0.0, 0.5])], EnsembleVote::Majority).is_err());
+    }
 }
