@@ -118,6 +118,7 @@ pub(crate) fn words(error: cudarc::driver::DriverError) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(packed.len(), 4 + layout.n_param);
             assert_eq!(layout.unpack(&packed[4..]), weights);
             assert!(layout.hidden.iter().all(|l| l.weight % 4 == 0 && l.bias % 4 == 0 && l.in_stride % 4 == 0));
-            assert!(layout.head.weight % 4 == 0 && layout.n_param % 4 == 0);
+            assert!(layout.head.weight.is_multiple_of(4) && layout.n_param.is_multiple_of(4));
         }
     }
 }
