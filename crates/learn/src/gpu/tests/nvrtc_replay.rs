@@ -1,7 +1,5 @@
 //! The kernels of collection and replay compile for every architecture, with every kind of replay.
 
-use gigabar_gpu::Arch;
-
 use super::super::collector::collector_source;
 use super::super::replay::{rank_source, replay_source};
 use super::super::world::Dims;
