@@ -1,15 +1,16 @@
 // Experience of N_ENV environments a learner: observe, live one bar ε-greedily, store what is finished in the ring.
 // CPU twin: collector::Collector, equal bit for bit in everything but the device's own logarithm and power.
 // Compile with --fmad=false. Arrays begin [K, N_ENV]; an observation is a row of ROW_FLOATS: features, portfolio, zeros.
-// Deterministic: an environment is one warp's, the ring one block's; random numbers are functions of (seed, environment, step).
+// Deterministic: an environment is one warp's, its place in the ring the same whoever is first; random numbers are functions of (seed, environment, step).
 
 // What all transitions that end with one bar share: where they bootstrap.
 struct EnvAfter {
     f32 portfolio[N_PORTFOLIO];  // before a reset
     u32 bar;
     u32 done;
+    u64 number;  // of the first transition finished with this bar, since the ring was empty
 };
-static_assert(sizeof(EnvAfter) == 40, "EnvAfter");
+static_assert(sizeof(EnvAfter) == 48, "EnvAfter");
 
 struct CollectorView {
     EnvAccount* accounts;
@@ -169,54 +170,26 @@ GB_DEVICE void write_transition(const LearnerParams& p, const RingView& ring, u6
     }
 }
 
-// Writes an environment's finished transitions as numbers `first`, … of the `total` of this bar, and drops them. Of more than
-// the ring holds the last ones stay.
-GB_DEVICE void store_env(const LearnerParams& p, const RingView& ring, u32 k, u64 written, u64 first, u64 total,
-                         EnvPlace& place, PendingStep* pending, const EnvAfter& after) {
-    u32 n_pending = place.n_pending;
-    u32 n_ready = place.n_ready;
-    for (u32 i = 0; i < n_ready; ++i) {
-        if (first + i + CAPACITY < total) continue;
-        u64 at = (u64)k * CAPACITY + (written + first + i) % CAPACITY;
-        write_transition(p, ring, at, pending, i, n_pending, after);
-    }
-    for (u32 i = n_ready; i < n_pending; ++i) pending[i - n_ready] = pending[i];
-    place.n_pending = n_pending - n_ready;
-    place.n_ready = 0;
-}
-
-// The transitions the bar finished, environment after environment and oldest first, as the CPU writes them; then their
-// priorities, then the learner's counts. One block a learner, a thread an environment, in turns.
+// Numbers the transitions that the bar finished, environment after environment and oldest first, as the CPU writes them; gives their
+// slots the largest priority seen; then the learner's counts. One block a learner, a thread an environment, in turns.
 extern "C" __global__ void __launch_bounds__(STORE_THREADS)
-    collector_store(const LearnerParams* __restrict__ params, LearnerState* states, CollectorView view, RingView ring,
-                    ReplayView replay) {
+    collector_count(LearnerState* states, CollectorView view, ReplayView replay) {
     __shared__ u32 scratch[STORE_THREADS];
-    __shared__ u64 shared_total;
+    __shared__ u32 shared_ready;
     u32 k = blockIdx.x;
     LearnerState& state = states[k];
     u64 written = state.written;
     f64 max_priority = state.max_priority;
-    EnvPlace* places = view.places + (u64)k * N_ENV;
-    if (threadIdx.x == 0) shared_total = 0;
-    __syncthreads();
-    u64 own_ready = 0;
-    for (u32 e = threadIdx.x; e < N_ENV; e += STORE_THREADS) own_ready += places[e].n_ready;
-    atomicAdd(&shared_total, own_ready);
-    __syncthreads();
-    u64 total = shared_total;
-    u64 first = 0;
+    u64 total = 0;
     for (u32 turn = 0; turn < N_ENV; turn += STORE_THREADS) {
         u32 e = turn + threadIdx.x;
-        u32 ready = e < N_ENV ? places[e].n_ready : 0;
+        u64 env = (u64)k * N_ENV + e;
+        u32 ready = e < N_ENV ? view.places[env].n_ready : 0;
         u32 before = block_count_before<STORE_THREADS>(ready, scratch);
-        if (threadIdx.x == STORE_THREADS - 1) shared_total = before + ready;
-        if (e < N_ENV) {
-            u64 env = (u64)k * N_ENV + e;
-            PendingStep* pending = view.pending + env * N_STEP;
-            store_env(params[k], ring, k, written, first + before, total, places[e], pending, view.after[env]);
-        }
+        if (threadIdx.x == STORE_THREADS - 1) shared_ready = before + ready;
+        if (e < N_ENV) view.after[env].number = written + total + before;
         __syncthreads();
-        first += shared_total;
+        total += shared_ready;
         __syncthreads();
     }
     if (total > 0) {
@@ -228,4 +201,29 @@ extern "C" __global__ void __launch_bounds__(STORE_THREADS)
         state.written = written + total;
         state.env_steps += N_ENV;
     }
+}
+
+// Writes the transitions that collector_count has numbered, and drops them. Of more than the ring holds the last ones stay. A
+// thread an environment; grid: x environments, y learners.
+extern "C" __global__ void
+    collector_store(const LearnerParams* __restrict__ params, const LearnerState* __restrict__ states, CollectorView view,
+                    RingView ring) {
+    u32 k = blockIdx.y;
+    u32 e = blockIdx.x * blockDim.x + threadIdx.x;
+    if (e >= N_ENV) return;
+    u64 env = (u64)k * N_ENV + e;
+    EnvPlace& place = view.places[env];
+    PendingStep* pending = view.pending + env * N_STEP;
+    const EnvAfter& after = view.after[env];
+    u64 end = states[k].written;
+    u32 n_pending = place.n_pending;
+    u32 n_ready = place.n_ready;
+    for (u32 i = 0; i < n_ready; ++i) {
+        u64 number = after.number + i;
+        if (number + CAPACITY < end) continue;
+        write_transition(params[k], ring, (u64)k * CAPACITY + number % CAPACITY, pending, i, n_pending, after);
+    }
+    for (u32 i = n_ready; i < n_pending; ++i) pending[i - n_ready] = pending[i];
+    place.n_pending = n_pending - n_ready;
+    place.n_ready = 0;
 }

@@ -19,13 +19,13 @@ const REWARD: (&str, &str) = ("reward.cuh", include_str!("reward.cuh"));
 const COLLECTOR: (&str, &str) = ("collector.cu", include_str!("collector.cu"));
 const WARP: usize = 32;
 
-/// Threads of a block that stores what a learner's environments have finished.
+/// Threads of a block that numbers what a learner's environments have finished.
 pub(crate) fn store_threads(dims: &Dims) -> usize {
     dims.n_env.next_power_of_two().clamp(128, 1024)
 }
 
-/// Source of `collector_observe`, `collector_step` and `collector_store`. Accounts count wins and losses whatever the rules say,
-/// so that they are the CPU's.
+/// Source of `collector_observe`, `collector_step`, `collector_count` and `collector_store`. Accounts count wins and losses
+/// whatever the rules say, so that they are the CPU's.
 pub(crate) fn collector_source(dims: &Dims, kind: ReplayKind, flags: u32) -> KernelSource {
     let source = super::shared_source("collector.cu", flags | KEEP_TALLY);
     let source = source.texts(&[REDUCE, REPLAY_HEADER, REWARD, COLLECTOR]);
@@ -49,6 +49,7 @@ pub struct GpuExperienceCollector {
     pub(crate) observation: Buffer<f32>,
     observe: Kernel,
     step: Kernel,
+    count: Kernel,
     store: Kernel,
 }
 
@@ -72,6 +73,7 @@ impl GpuExperienceCollector {
             observation: device.zeros("observation", n * dims.row_floats())?,
             observe: device.kernel(&source, "collector_observe")?,
             step: device.kernel(&source, "collector_step")?,
+            count: device.kernel(&source, "collector_count")?,
             store: device.kernel(&source, "collector_store")?,
         })
     }
@@ -148,10 +150,14 @@ impl GpuExperienceCollector {
     /// [`GpuError::Launch`].
     #[allow(unsafe_code)]
     pub(crate) fn queue_store(&self, world: &World, replay: &GpuReplayBuffer) -> Result<(), GpuError> {
-        let launch = self.store.launch().buffer(&world.params).buffer(&world.state).value(self.view());
-        let launch = launch.value(replay.ring_view()).value(replay.view());
+        let launch = self.count.launch().buffer(&world.state).value(self.view()).value(replay.view());
         let shape = LaunchShape::line(self.dims.n_learner, store_threads(&self.dims));
+        // SAFETY: the arguments are collector_count's; all arrays have the sizes of the same `Dims`.
+        unsafe { launch.run(&world.device, shape) }?;
+        let launch = self.store.launch().buffer(&world.params).buffer(&world.state).value(self.view());
+        let mut shape = LaunchShape::covering(self.dims.n_env, WARP);
+        shape.grid[1] = self.dims.n_learner as u32;
         // SAFETY: the arguments are collector_store's; all arrays have the sizes of the same `Dims`.
-        unsafe { launch.run(&world.device, shape) }
+        unsafe { launch.value(replay.ring_view()).run(&world.device, shape) }
     }
 }

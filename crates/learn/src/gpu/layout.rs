@@ -194,8 +194,9 @@ pub(crate) struct EnvAfter {
     pub(crate) portfolio: [f32; 8],
     pub(crate) bar: u32,
     pub(crate) done: u32,
+    pub(crate) number: u64,
 }
-const _: () = assert!(size_of::<EnvAfter>() == 40);
+const _: () = assert!(size_of::<EnvAfter>() == 48);
 
 /// Addresses of the collector's arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

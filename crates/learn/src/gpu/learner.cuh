@@ -53,7 +53,7 @@ struct alignas(16) LearnerParams {
 };
 static_assert(sizeof(LearnerParams) == 432, "LearnerParams");
 
-// One learner's progress. Written by one thread of learner_finish or collector_store; all other kernels only read it.
+// One learner's progress. Written by one thread of learner_finish or collector_count; all other kernels only read it.
 struct alignas(16) LearnerState {
     u64 env_steps;
     u64 grad_steps;  // skipped ones included

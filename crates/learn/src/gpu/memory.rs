@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gigabar_backtest::gpu::layout::{EnvAccount, EnvBar};
 use gigabar_gpu::Device;
 
-use super::layout::{EnvPlace, EnvTally, PendingStep};
+use super::layout::{EnvAfter, EnvPlace, EnvTally, PendingStep};
 use super::net::NetLayout;
 use super::world::Dims;
 use crate::dqn::Trainer;
@@ -32,7 +32,7 @@ pub(super) fn parts(trainers: &[Trainer], dims: &Dims, layout: &NetLayout) -> Ve
         ReplayKind::Proportional => 9,
         ReplayKind::Rank => 24,
     };
-    let env = size_of::<EnvAccount>() + size_of::<EnvPlace>() + size_of::<EnvTally>() + 40;
+    let env = size_of::<EnvAccount>() + size_of::<EnvPlace>() + size_of::<EnvTally>() + size_of::<EnvAfter>();
     let env = env + dims.n_step * size_of::<PendingStep>() + 4 * (row + widths + dims.n_action);
     // Activations of three passes, their gradients and what goes into SiLU; the minibatch itself twice.
     let batch = 4 * (5 * widths + 2 * row + layout.head.out_stride) + 64;

@@ -230,8 +230,8 @@ impl CollectorKernels {
             if (n[0] == 0) collector_observe(params, bars, features, *(CollectorView*)p[6]); \
             if (n[0] == 1) collector_step(params, (LearnerState*)p[1], bars, features, (f64*)p[4], (f32*)p[5], \
                                           *(CollectorView*)p[6]); \
-            if (n[0] == 2) collector_store(params, (LearnerState*)p[1], *(CollectorView*)p[6], *(RingView*)p[7], \
-                                           *(ReplayView*)p[8]); }";
+            if (n[0] == 2) collector_count((LearnerState*)p[1], *(CollectorView*)p[6], *(ReplayView*)p[8]); \
+            if (n[0] == 3) collector_store(params, (LearnerState*)p[1], *(CollectorView*)p[6], *(RingView*)p[7]); }";
         // Few threads, so that a few environments take turns: the last definition counts.
         let source = collector_source(&case.dims, case.kind, flags).define("STORE_THREADS", Self::STORE_THREADS);
         Self(HostKernel::build(&source, PARAMETERS, launch))
@@ -247,6 +247,8 @@ impl CollectorKernels {
 
     pub(super) fn store(&self, on: &mut Emulated) {
         self.run(on, &mut [], [2, on.dims.n_learner as u32, 1, Self::STORE_THREADS]);
+        let blocks = on.dims.n_env.div_ceil(32) as u32;
+        self.run(on, &mut [], [3, blocks, on.dims.n_learner as u32, 32]);
     }
 
     fn run(&self, on: &mut Emulated, q: &mut [f32], numbers: [u32; 4]) {
