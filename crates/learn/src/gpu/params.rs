@@ -3,7 +3,7 @@
 use gigabar_backtest::cpu::engine::Market;
 use gigabar_backtest::cpu::reward::RewardState;
 use gigabar_backtest::gpu::layout::EnvRules;
-use gigabar_backtest::rules::RewardKind;
+use gigabar_backtest::rules::{RewardConfig, RewardKind};
 
 use super::layout::{
     LearnerParams, PARAMS_EPSILON_EXPONENTIAL, PARAMS_RATE_EXPONENTIAL, REWARD_DSR, REWARD_LOG, REWARD_SIMPLE,
@@ -31,7 +31,7 @@ pub(super) fn params_of(trainer: &Trainer, features: i64) -> Result<LearnerParam
     let exponential = |decay: Decay, bit: u32| if decay == Decay::Exponential { bit } else { 0 };
     Ok(LearnerParams {
         rules: EnvRules::new(&trainer.rules, &market),
-        reward: reward_of(trainer),
+        reward: reward_of(&trainer.reward, &data.sigma[data.range.clone()]),
         seed: trainer.seed,
         features,
         first_bar: count(data.range.start)?,
@@ -68,14 +68,14 @@ pub(super) fn params_of(trainer: &Trainer, features: i64) -> Result<LearnerParam
     })
 }
 
-fn reward_of(trainer: &Trainer) -> RewardRules {
-    let (reward, data) = (&trainer.reward, &trainer.data);
+/// A reward's settings; `sigma` is the volatility over the train range.
+pub(super) fn reward_of(reward: &RewardConfig, sigma: &[f64]) -> RewardRules {
     RewardRules {
         dsr_rate: reward.dsr_rate,
         turnover_penalty: reward.turnover_penalty,
         drawdown_penalty: reward.drawdown_penalty,
         ruin_penalty: reward.ruin_penalty,
-        median_vol: RewardState::new(&data.sigma[data.range.clone()]).median_vol,
+        median_vol: RewardState::new(sigma).median_vol,
         kind: match reward.kind {
             RewardKind::Log => REWARD_LOG,
             RewardKind::Simple => REWARD_SIMPLE,

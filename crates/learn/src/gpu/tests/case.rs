@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use gigabar_backtest::cpu::engine::{Market, Rules};
-use gigabar_backtest::cpu::reward::RewardState;
 use gigabar_backtest::gpu::layout::{EnvBar, EnvRules};
-use gigabar_backtest::rules::{RewardConfig, RewardKind, SimConfig};
+use gigabar_backtest::rules::{RewardConfig, SimConfig};
 use gigabar_market::Bars;
 use gigabar_market::feature::FeatureTable;
 use gigabar_market::scale::{ScaledFeatures, Scaler};
@@ -15,6 +14,7 @@ use gigabar_market::synth::{RandomWalkConfig, random_walk};
 use super::super::collector::collector_source;
 use super::super::collector::transfer::HostCollector;
 use super::super::layout::*;
+use super::super::params::reward_of;
 use super::super::replay::rank_tables;
 use super::super::replay::transfer::HostReplay;
 use super::super::world::Dims;
@@ -75,23 +75,10 @@ impl Case {
 
     /// Settings of learner `k`; all differ.
     pub(super) fn params(&self, k: usize) -> LearnerParams {
-        let (market, reward) = (self.market(), &self.reward);
+        let market = self.market();
         LearnerParams {
             rules: EnvRules::new(&self.rules(), &market),
-            reward: RewardRules {
-                dsr_rate: reward.dsr_rate,
-                turnover_penalty: reward.turnover_penalty,
-                drawdown_penalty: reward.drawdown_penalty,
-                ruin_penalty: reward.ruin_penalty,
-                median_vol: RewardState::new(&self.sigma[self.range.clone()]).median_vol,
-                kind: match reward.kind {
-                    RewardKind::Log => REWARD_LOG,
-                    RewardKind::Simple => REWARD_SIMPLE,
-                    RewardKind::Dsr => REWARD_DSR,
-                    RewardKind::VolScaled => REWARD_VOL_SCALED,
-                },
-                unused: 0,
-            },
+            reward: reward_of(&self.reward, &self.sigma[self.range.clone()]),
             seed: (0xdead_beef << 32) + k as u64,
             // The second table of the two that `Emulated` holds is another one's.
             features: (k % 2 * self.features.values().len()) as i64,
