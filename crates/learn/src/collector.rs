@@ -20,6 +20,24 @@ use crate::dqn::summary::Moments;
 use crate::replay::Transition;
 use crate::stream;
 
+/// What environments lose when an epoch begins. By default nothing: an epoch is a stretch of one training, and an episode may reach
+/// over its end. (σ has nothing to lose: it is a function of the bars alone.)
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EpochReset {
+    /// Positions, cash and n-step returns not yet complete: every account begins again, flat, on the bar where it stands.
+    pub portfolio: bool,
+    /// The moving mean and variance of returns behind the differential Sharpe ratio.
+    pub dsr: bool,
+}
+
+impl EpochReset {
+    /// Whether there is anything to do.
+    pub fn is_some(self) -> bool {
+        self.portfolio || self.dsr
+    }
+}
+
 /// What an environment lives in.
 #[derive(Clone, Copy)]
 pub(crate) struct World<'a> {
@@ -120,6 +138,19 @@ impl Collector {
     /// Number of environments.
     pub(crate) fn len(&self) -> usize {
         self.envs.len()
+    }
+
+    /// What an epoch begins with.
+    pub(crate) fn begin_epoch(&mut self, world: &World<'_>, reset: EpochReset) {
+        for env in &mut self.envs {
+            if reset.portfolio {
+                env.account = Account::new(world.rules);
+                env.pending.clear();
+            }
+            if reset.dsr {
+                (env.reward.dsr_mean, env.reward.dsr_var) = (0.0, 0.0);
+            }
+        }
     }
 
     /// Observations of all environments, row-major `[n_env, n_input]`.

@@ -191,6 +191,11 @@ impl Trainer {
         let started = Instant::now();
         let (mut collect, mut learn) = (CollectStats::default(), LearnStats::default());
         let end = (self.progress.epochs as u64 + 1) * self.config.steps_per_epoch as u64;
+        if self.progress.epochs > 0 {
+            let mut collector = std::mem::take(&mut self.collector);
+            collector.begin_epoch(&self.world(), self.config.epoch_reset);
+            self.collector = collector;
+        }
         while self.progress.env_steps < end {
             self.collect(&mut collect)?;
             while self.progress.grad_steps < self.config.gradient_steps_due(self.progress.env_steps) {

@@ -23,6 +23,7 @@ pub mod replay;
 pub mod schedule;
 
 pub use checkpoint::{PolicyFile, load_policy, read_policy_file, save_policy};
+pub use collector::EpochReset;
 pub use dqn::{DqnConfig, EpochSummary, TrainData, Trainer};
 pub use ensemble::EnsemblePolicy;
 pub use error::LearnError;

@@ -48,6 +48,11 @@ static inline unsigned long long atomicAdd(unsigned long long* address, unsigned
     *address += value;
     return before;
 }
+static inline unsigned long long atomicMax(unsigned long long* address, unsigned long long value) {
+    unsigned long long before = *address;
+    if (value > before) *address = value;
+    return before;
+}
 static inline unsigned __float_as_uint(float value) {
     unsigned bits;
     std::memcpy(&bits, &value, 4);

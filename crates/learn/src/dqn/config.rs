@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::collector::EpochReset;
 use crate::error::LearnError;
 use crate::guard::GuardConfig;
 use crate::net::Activation;
@@ -97,6 +98,8 @@ pub struct DqnConfig {
     pub epochs: usize,
     /// Environment steps per epoch, over all environments.
     pub steps_per_epoch: usize,
+    /// What environments lose when an epoch begins.
+    pub epoch_reset: EpochReset,
     /// Which gradient steps are bad: they change nothing, are counted, and may end the run.
     pub guard: GuardConfig,
 }
@@ -140,6 +143,7 @@ impl Default for DqnConfig {
             episode_bars: 252,
             epochs: 20,
             steps_per_epoch: 4_000,
+            epoch_reset: EpochReset::default(),
             guard: GuardConfig::default(),
         }
     }

@@ -101,7 +101,7 @@ impl GpuExperienceCollector {
     }
 
     /// Addresses of all arrays.
-    fn view(&self) -> CollectorView {
+    pub(crate) fn view(&self) -> CollectorView {
         CollectorView {
             accounts: self.accounts.address(),
             places: self.places.address(),

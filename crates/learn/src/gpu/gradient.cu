@@ -3,8 +3,6 @@
 // first column of tiles add up db on the way. Also each tile's sum of squares, for the global norm.
 // Deterministic: sums over rows in the fixed order of tile.cuh. CPU twin: net::ops::Dense::bwd.
 
-using GradientTile = Tile<TILE_M, TILE_N, SPLIT>;
-
 // One layer. Rows of learner k begin at dy + k·dy_learner and x + k·x_learner.
 struct GradientJob {
     const f32* dy;  // [n_row, out_stride]
@@ -25,10 +23,10 @@ GB_DEVICE f64 squares(float4 v) {
 }
 
 // jobs [n_job]. gradient [K, PARAMS]. square_sum [K, tiles]: of each tile.
-extern "C" __global__ void __launch_bounds__(GradientTile::THREADS)
+extern "C" __global__ void __launch_bounds__(Tile::THREADS)
     gradient_sum(const GradientJob* __restrict__ jobs, u32 n_job, u32 n_row, f32* __restrict__ gradient,
                  f64* __restrict__ square_sum) {
-    alignas(16) __shared__ f32 shared[GradientTile::SHARED_FLOATS];
+    alignas(16) __shared__ f32 shared[Tile::SHARED_FLOATS];
     int tile = (int)blockIdx.x;
     i64 learner = blockIdx.y;
     u32 own = 0;
@@ -40,34 +38,34 @@ extern "C" __global__ void __launch_bounds__(GradientTile::THREADS)
     Operand dy{job.dy + learner * job.dy_learner, job.out_stride, (int)n_row, job.out_stride};
     Operand x{job.x + learner * job.x_learner, job.in_stride, (int)n_row, job.in_stride};
     bool first_column = n0 == 0;
-    f32 sum[4][4] = {};
-    f32 column[4] = {};
-    tile_products<TILE_M, TILE_N, SPLIT, false, false>(dy, x, m0, n0, (int)n_row, shared, sum, first_column, column);
-    bool owns = tile_join<TILE_M, TILE_N, SPLIT, 16>(shared, *(f32(*)[16])&sum);
-    if (first_column) tile_join<TILE_M, TILE_N, SPLIT, 4>(shared, column);
+    TileSum sum = {};
+    f32 column[PER_M] = {};
+    tile_products<false, false>(dy, x, m0, n0, (int)n_row, shared, sum, first_column, column);
+    bool owns = tile_join(shared, *(f32(*)[PER_M * PER_N])&sum);
+    if (first_column) tile_join(shared, column);
     f64 square = 0.0;
     if (owns) {
         f32* out = gradient + learner * PARAMS;
-        int t = (int)threadIdx.x;
-        int n = n0 + t % (TILE_N / 4) * 4;
-        int m1 = m0 + t / (TILE_N / 4) * 4;
+        int t = tile_thread();
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            if (m1 + i >= job.n_out || n >= job.in_stride) continue;
-            float4 v = make_float4(sum[i][0], sum[i][1], sum[i][2], sum[i][3]);
-            *(float4*)(out + job.weight + (i64)(m1 + i) * job.in_stride + n) = v;
-            square += squares(v);
-        }
-        if (first_column && t % (TILE_N / 4) == 0) {
+        for (int i = 0; i < PER_M; ++i) {
+            int m = m0 + tile_row(t, i);
+            if (m >= job.n_out) continue;
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                if (m1 + i >= job.n_out) continue;
-                out[job.bias + m1 + i] = column[i];
+            for (int j = 0; j < PER_N / 4; ++j) {
+                int n = n0 + tile_column(t, j);
+                if (n >= job.in_stride) continue;
+                float4 v = tile_quad(sum, i, j);
+                *(float4*)(out + job.weight + (i64)m * job.in_stride + n) = v;
+                square += squares(v);
+            }
+            if (first_column && tile_column(t, 0) == 0) {
+                out[job.bias + m] = column[i];
                 square += (f64)column[i] * (f64)column[i];
             }
         }
     }
     // The threads that own nothing add zeros.
-    square = block_sum<GradientTile::THREADS>(square, (f64*)shared);
+    square = block_sum<Tile::THREADS>(square, (f64*)shared);
     if (threadIdx.x == 0) square_sum[learner * gridDim.x + blockIdx.x] = square;
 }

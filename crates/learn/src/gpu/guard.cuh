@@ -1,4 +1,4 @@
-// The training guard's verdict on a gradient step. CPU twin: guard.rs. Needs learner.cuh.
+// What a gradient step leaves, and the training guard's verdict on it. CPU twin: guard.rs. Needs learner.cuh.
 #pragma once
 
 // What a gradient step came to, for the guard and for whoever carries it out.
@@ -9,6 +9,30 @@ struct StepResult {
     u32 verdict;    // GUARD_*; 0: a good step
 };
 static_assert(sizeof(StepResult) == 24, "StepResult");
+
+// What one row of the minibatch adds to the loss and to the statistics of Q.
+struct LossRow {
+    f64 loss;
+    f64 q_sum;
+    f64 q_squares;
+    f32 q_min;
+    f32 q_max;
+};
+static_assert(sizeof(LossRow) == 32, "LossRow");
+
+// Of this epoch; all zeros before its first step.
+struct LearnerEpoch {
+    f64 loss_sum;
+    f64 norm_sum;
+    f64 q_sum;
+    f64 q_squares;
+    f64 q_min;
+    f64 q_max;
+    u32 good_steps;
+    u32 steps;
+    u32 trips[4];  // by reason, in the order of GUARD_*
+};
+static_assert(sizeof(LearnerEpoch) == 72, "LearnerEpoch");
 
 GB_DEVICE bool guard_is_finite(f64 x) { return x - x == 0.0; }
 

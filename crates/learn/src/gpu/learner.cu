@@ -1,34 +1,9 @@
-// What a gradient step does besides products: the loss, the guard's verdict, Adam, the target network, progress.
+// What a gradient step does besides products: the loss, the guard's verdict, Adam, the target network.
 // In the order of dqn::Trainer::learn, its CPU twin. f32 where the CPU has f32, f64 where it has f64.
 // Deterministic: sums of fixed order (fold.cuh). All launches have K in the last dimension of the grid.
 
 #define LOSS_WARPS 8
 #define UPDATE_THREADS 256
-#define FINISH_THREADS 256
-
-// What one row of the minibatch adds to the loss and to the statistics of Q.
-struct LossRow {
-    f64 loss;
-    f64 q_sum;
-    f64 q_squares;
-    f32 q_min;
-    f32 q_max;
-};
-static_assert(sizeof(LossRow) == 32, "LossRow");
-
-// Of this epoch; all zeros before its first step.
-struct LearnerEpoch {
-    f64 loss_sum;
-    f64 norm_sum;
-    f64 q_sum;
-    f64 q_squares;
-    f64 q_min;
-    f64 q_max;
-    u32 good_steps;
-    u32 steps;
-    u32 trips[4];  // by reason, in the order of GUARD_*
-};
-static_assert(sizeof(LearnerEpoch) == 72, "LearnerEpoch");
 
 // Q of the rows h [K, n_row, LAST_STRIDE] → q [K, n_row, N_ACTION]. A warp a row.
 extern "C" __global__ void learner_q(const f32* __restrict__ online, const f32* __restrict__ h, f32* __restrict__ out, u32 n_row) {
@@ -220,46 +195,4 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
     *(float4*)(target + at) = t4;
     *(float4*)(first + at) = m4;
     *(float4*)(second + at) = v4;
-}
-
-// Books the step: counters, the guard's running mean, the epoch's statistics. One block a learner.
-extern "C" __global__ void __launch_bounds__(FINISH_THREADS)
-    learner_finish(const LearnerParams* __restrict__ settings, LearnerState* __restrict__ states,
-                   const LossRow* __restrict__ rows, const StepResult* __restrict__ results, LearnerEpoch* __restrict__ epochs) {
-    __shared__ f64 scratch[FINISH_THREADS / 32];
-    i64 learner = blockIdx.x;
-    StepResult step = results[learner];
-    f64 sum = 0.0, squares = 0.0, low = -HUGE_F64, high = -HUGE_F64;
-    for (u32 i = threadIdx.x; i < BATCH; i += FINISH_THREADS) {
-        const LossRow& row = rows[learner * BATCH + i];
-        sum += row.q_sum;
-        squares += row.q_squares;
-        low = -(f64)row.q_min > low ? -(f64)row.q_min : low;
-        high = (f64)row.q_max > high ? (f64)row.q_max : high;
-    }
-    sum = block_sum<FINISH_THREADS>(sum, scratch);
-    squares = block_sum<FINISH_THREADS>(squares, scratch);
-    low = -block_largest<FINISH_THREADS>(low, scratch);
-    high = block_largest<FINISH_THREADS>(high, scratch);
-    if (threadIdx.x != 0) return;
-    LearnerState& state = states[learner];
-    LearnerEpoch& epoch = epochs[learner];
-    state.grad_steps += 1;
-    epoch.steps += 1;
-    guard_follow(settings[learner], state, step);
-    state.tripped |= step.verdict;
-    if (step.verdict != 0) {
-        state.skipped_steps += 1;
-        for (int i = 0; i < 4; ++i) epoch.trips[i] += (step.verdict >> i) & 1u;
-        return;
-    }
-    state.adam_steps += 1;
-    bool first = epoch.good_steps == 0;
-    epoch.good_steps += 1;
-    epoch.loss_sum += step.loss;
-    epoch.norm_sum += step.grad_norm;
-    epoch.q_sum += sum;
-    epoch.q_squares += squares;
-    epoch.q_min = first || low < epoch.q_min ? low : epoch.q_min;
-    epoch.q_max = first || high > epoch.q_max ? high : epoch.q_max;
 }

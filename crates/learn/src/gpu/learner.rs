@@ -2,20 +2,18 @@
 
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape, Plain};
 
+use super::guard::{GUARD_HEADER, GpuTrainingGuard, LossRow, guard_constants};
 use super::layout::{LearnerParams, LearnerState, RingView};
 use super::monitor::MONITOR;
 use super::net::{FOLD, LayerLayout, NET, NetLayout, TileShape};
 use crate::error::LearnError;
-use crate::guard;
 use crate::net::Activation;
 use crate::optim::AdamConfig;
 
 const LEARNER: (&str, &str) = ("learner.cu", include_str!("learner.cu"));
-const GUARD: (&str, &str) = ("guard.cuh", include_str!("guard.cuh"));
 /// Rows of a block of `learner_loss` and `learner_q`; `LOSS_WARPS`.
 const LOSS_WARPS: usize = 8;
 const UPDATE_THREADS: usize = 256;
-const FINISH_THREADS: usize = 256;
 
 /// What all learners share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,54 +51,12 @@ pub(super) struct GradientJob {
 }
 const _: () = assert!(size_of::<GradientJob>() == 64);
 
-/// One row's share of the loss and the statistics of Q.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-pub(super) struct LossRow {
-    loss: f64,
-    q_sum: f64,
-    q_squares: f64,
-    q_min: f32,
-    q_max: f32,
-}
-const _: () = assert!(size_of::<LossRow>() == 32);
-
-/// What a gradient step came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[repr(C)]
-pub(super) struct StepResult {
-    pub(super) loss: f64,
-    pub(super) grad_norm: f64,
-    pub(super) largest_q: f32,
-    pub(super) verdict: u32,
-}
-const _: () = assert!(size_of::<StepResult>() == 24);
-
-/// Statistics of an epoch's gradient steps.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[repr(C)]
-pub(super) struct LearnerEpoch {
-    loss_sum: f64,
-    norm_sum: f64,
-    q_sum: f64,
-    q_squares: f64,
-    q_min: f64,
-    q_max: f64,
-    good_steps: u32,
-    steps: u32,
-    trips: [u32; 4],
-}
-const _: () = assert!(size_of::<LearnerEpoch>() == 72);
-
 /// `unsafe impl Plain`, in one place.
 #[allow(unsafe_code)]
 mod plain {
-    use super::{GradientJob, LearnerEpoch, LossRow, Plain, StepResult};
-    // SAFETY (all): repr(C) structs of numbers and device addresses; the kernels assert the same sizes.
+    use super::{GradientJob, Plain};
+    // SAFETY: a repr(C) struct of numbers and device addresses; gradient.cu asserts the same size.
     unsafe impl Plain for GradientJob {}
-    unsafe impl Plain for LossRow {}
-    unsafe impl Plain for StepResult {}
-    unsafe impl Plain for LearnerEpoch {}
 }
 
 /// A hidden layer's kernels for one number of rows.
@@ -123,7 +79,6 @@ struct Kernels {
     gradient: Kernel,
     gradient_tile: TileShape,
     update: Kernel,
-    finish: Kernel,
 }
 
 /// The minibatch of a gradient step, as `replay.cu` leaves it.
@@ -168,15 +123,11 @@ pub(super) struct Learner {
     dhead: Buffer<f32>,
     /// |δ|. `[K, batch]`
     pub(super) td: Buffer<f32>,
-    rows: Buffer<LossRow>,
+    pub(super) rows: Buffer<LossRow>,
     /// `[K, tiles]`
     square_sum: Buffer<f64>,
     n_tile: usize,
     jobs: Option<Buffer<GradientJob>>,
-    /// `[K]`
-    pub(super) results: Buffer<StepResult>,
-    /// `[K]`
-    pub(super) epochs: Buffer<LearnerEpoch>,
     /// Hidden layers of the environments. `[K, n_env, out_stride]`
     env_h: Vec<Buffer<f32>>,
     /// Q of the environments. `[K, n_env, n_action]`
@@ -210,8 +161,6 @@ impl Learner {
             square_sum: device.zeros("squares of gradients", n_learner * n_tile)?,
             n_tile,
             jobs: None,
-            results: device.zeros("step results", n_learner)?,
-            epochs: device.zeros("learners' epochs", n_learner)?,
             env_h: each("activations of environments", n_env)?,
             q: device.zeros("Q of environments", n_learner * n_env * last)?,
             device: device.clone(),
@@ -253,12 +202,17 @@ impl Learner {
     }
 
     /// Queues everything of a gradient step from the minibatch to the new weights.
-    pub(super) fn queue_step(&self, of: Learners<'_>, minibatch: Minibatch<'_>) -> Result<(), GpuError> {
+    pub(super) fn queue_step(
+        &self,
+        of: Learners<'_>,
+        minibatch: Minibatch<'_>,
+        guard: &GpuTrainingGuard,
+    ) -> Result<(), GpuError> {
         self.queue_forward(minibatch.x)?;
         self.queue_loss(of, minibatch)?;
         self.queue_backward()?;
         self.queue_gradient()?;
-        self.queue_update(of)
+        self.queue_update(of, guard)
     }
 
     #[allow(unsafe_code)]
@@ -319,29 +273,14 @@ impl Learner {
     }
 
     #[allow(unsafe_code)]
-    pub(super) fn queue_update(&self, of: Learners<'_>) -> Result<(), GpuError> {
+    pub(super) fn queue_update(&self, of: Learners<'_>, guard: &GpuTrainingGuard) -> Result<(), GpuError> {
         let launch = self.kernels.update.launch().buffer(of.params).buffer(of.state).buffer(&self.rows);
         let launch = launch.buffer(&self.square_sum).value(self.n_tile as u32).buffer(&self.gradient);
         let launch = launch.buffer(&self.online).buffer(&self.target).buffer(&self.first).buffer(&self.second);
         let blocks = (self.layout.n_param / 4).div_ceil(UPDATE_THREADS);
         let shape = grid([blocks, self.dims.n_learner, 1], UPDATE_THREADS);
         // SAFETY: learner_update's parameters; the buffers have the shapes it names.
-        unsafe { launch.buffer(&self.results).run(&self.device, shape) }
-    }
-
-    /// Address of the first learner's verdict, and the distance to the next one's in u32.
-    pub(super) fn verdicts(&self) -> (u64, u32) {
-        let place = std::mem::offset_of!(StepResult, verdict) as u64;
-        (self.results.address() + place, size_of::<StepResult>() as u32 / 4)
-    }
-
-    /// Queues the booking of the step.
-    #[allow(unsafe_code)]
-    pub(super) fn queue_finish(&self, of: Learners<'_>) -> Result<(), GpuError> {
-        let launch = self.kernels.finish.launch().buffer(of.params).buffer(of.state).buffer(&self.rows);
-        let launch = launch.buffer(&self.results).buffer(&self.epochs);
-        // SAFETY: learner_finish's parameters; the buffers have the shapes it names.
-        unsafe { launch.run(&self.device, LaunchShape::line(self.dims.n_learner, FINISH_THREADS)) }
+        unsafe { launch.buffer(&guard.results).run(&self.device, shape) }
     }
 }
 
@@ -396,7 +335,7 @@ pub(super) fn learner_source(layout: &NetLayout, dims: &LearnerDims) -> KernelSo
     let linear = layout.hidden.is_empty();
     let n_segment = if linear { 2 } else { dims.n_segment() };
     let adam = AdamConfig::default();
-    let source = super::shared_source("learner.cu", u32::MAX).texts(&[NET, FOLD, GUARD, LEARNER, MONITOR]);
+    let source = super::shared_source("learner.cu", u32::MAX).texts(&[NET, FOLD, GUARD_HEADER, LEARNER, MONITOR]);
     let source = layout
         .define(source)
         .define("BATCH", dims.batch)
@@ -405,20 +344,8 @@ pub(super) fn learner_source(layout: &NetLayout, dims: &LearnerDims) -> KernelSo
         .define("NEXT_SEGMENT", 1)
         .define("TARGET_SEGMENT", n_segment - 1)
         .define("ADAM_BETA1", format!("{:e}", adam.beta1))
-        .define("ADAM_BETA2", format!("{:e}", adam.beta2))
-        .define("HUGE_F64", "1.7976931348623157e308");
-    guard_constants().into_iter().fold(source, |source, (name, value)| source.define(name, format!("{value}u")))
-}
-
-/// The constants of `guard.cuh`.
-fn guard_constants() -> [(&'static str, u64); 5] {
-    [
-        ("GUARD_NOT_FINITE", guard::NOT_FINITE.into()),
-        ("GUARD_LOSS_SPIKE", guard::LOSS_SPIKE.into()),
-        ("GUARD_GRADIENT_COLLAPSE", guard::GRADIENT_COLLAPSE.into()),
-        ("GUARD_Q_DIVERGENCE", guard::Q_DIVERGENCE.into()),
-        ("GUARD_WARMUP", guard::MEMORY),
-    ]
+        .define("ADAM_BETA2", format!("{:e}", adam.beta2));
+    guard_constants(source)
 }
 
 fn kernels(device: &Device, layout: &NetLayout, dims: &LearnerDims) -> Result<Kernels, GpuError> {
@@ -449,6 +376,5 @@ fn kernels(device: &Device, layout: &NetLayout, dims: &LearnerDims) -> Result<Ke
         gradient: device.kernel(&layout.gradient_source(gradient_tile), "gradient_sum")?,
         gradient_tile,
         update: device.kernel(&source, "learner_update")?,
-        finish: device.kernel(&source, "learner_finish")?,
     })
 }

@@ -10,6 +10,8 @@
 //! the order in which f32 sums are taken.
 
 mod collector;
+mod epoch_state;
+mod guard;
 mod layout;
 mod learner;
 mod memory;
@@ -24,6 +26,8 @@ mod transfer;
 mod world;
 
 pub use collector::GpuExperienceCollector;
+pub use epoch_state::EpochState;
+pub use guard::GpuTrainingGuard;
 pub use monitor::EpochMonitoringSummary;
 pub use population::Population;
 pub use replay::GpuReplayBuffer;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, LaunchShape, PendingRead, Pinned, Plain};
 
+use super::guard::LearnerEpoch;
 use super::layout::{EnvTally, LearnerState};
-use super::learner::LearnerEpoch;
 use crate::dqn::EpochSummary;
 use crate::guard::GuardCounts;
 

@@ -15,26 +15,30 @@ const GRADIENT: (&str, &str) = ("gradient.cu", include_str!("gradient.cu"));
 /// A warp keeps the head's outputs in registers.
 const MAX_ACTIONS: usize = 32;
 
-/// Rows and columns of a block's tile, and the groups of threads that split its sums: `tile.cuh`.
+/// Rows and columns of a block's tile, those that one thread makes, the groups of threads that share its sums, and the
+/// terms that a group takes at a time: `tile.cuh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileShape {
     pub(super) m: usize,
     pub(super) n: usize,
+    pub(super) per_m: usize,
+    pub(super) per_n: usize,
     pub(super) split: usize,
+    pub(super) k: usize,
 }
 
 impl TileShape {
-    pub(super) const LARGE: Self = Self { m: 64, n: 64, split: 1 };
-    pub(super) const SMALL: Self = Self { m: 32, n: 32, split: 4 };
+    pub(super) const LARGE: Self = Self { m: 128, n: 64, per_m: 8, per_n: 8, split: 2, k: 8 };
+    pub(super) const SMALL: Self = Self { m: 32, n: 32, per_m: 4, per_n: 4, split: 4, k: 16 };
 
-    /// Large tiles where they keep every multiprocessor busy twice over.
+    /// Large tiles where they give most multiprocessors work: a thread then reads shared memory half as often for a product.
     pub(super) fn choose(m: usize, n: usize, copies: usize, n_sm: usize) -> Self {
         let blocks = m.div_ceil(Self::LARGE.m) * n.div_ceil(Self::LARGE.n) * copies;
-        if blocks >= 2 * n_sm { Self::LARGE } else { Self::SMALL }
+        if 4 * blocks >= 3 * n_sm { Self::LARGE } else { Self::SMALL }
     }
 
     pub(super) fn threads(self) -> usize {
-        self.m * self.n / 16 * self.split
+        self.m * self.n / (self.per_m * self.per_n) * self.split
     }
 
     pub(super) fn tiles(self, m: usize, n: usize) -> [usize; 2] {
@@ -42,7 +46,8 @@ impl TileShape {
     }
 
     fn define(self, source: KernelSource) -> KernelSource {
-        source.define("TILE_M", self.m).define("TILE_N", self.n).define("SPLIT", self.split)
+        let source = source.define("TILE_M", self.m).define("TILE_N", self.n).define("TILE_K", self.k);
+        source.define("PER_M", self.per_m).define("PER_N", self.per_n).define("SPLIT", self.split)
     }
 }
 

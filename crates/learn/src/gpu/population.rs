@@ -9,6 +9,8 @@ use gigabar_backtest::gpu::layout::EnvBar;
 use gigabar_gpu::{Device, GpuError, Graph};
 
 use super::collector::GpuExperienceCollector;
+use super::epoch_state::{EpochState, EpochStates};
+use super::guard::GpuTrainingGuard;
 use super::layout::LearnerState;
 use super::learner::{Learner, LearnerDims, Learners, Minibatch, learner_source};
 use super::monitor::{EpochMonitoringSummary, Monitor};
@@ -45,6 +47,8 @@ pub struct Population {
     pub(super) collector: GpuExperienceCollector,
     pub(super) replay: GpuReplayBuffer,
     pub(super) learner: Learner,
+    pub(super) guard: GpuTrainingGuard,
+    epoch_states: EpochStates,
     pub(super) monitor: Monitor,
     pub(super) queued: Queued,
     pub(super) epochs_read: usize,
@@ -87,6 +91,8 @@ impl Population {
         let mut collector = GpuExperienceCollector::new(&world, config.replay)?;
         let mut replay = GpuReplayBuffer::new(&world, config.replay)?;
         let mut learner = Learner::new(device, layout, learner_dims)?;
+        let epoch_states = EpochStates::new(&world, config.replay)?;
+        let guard = GpuTrainingGuard::new(&world, config.replay)?;
         let monitor = Monitor::new(device, source, dims.n_env, dims.n_action, &annual)?;
         learner.bind(&replay.x)?;
         transfer::upload_networks(&trainers, &mut learner)?;
@@ -103,6 +109,8 @@ impl Population {
             collector,
             replay,
             learner,
+            guard,
+            epoch_states,
             monitor,
             queued,
             epochs_read,
@@ -130,6 +138,20 @@ impl Population {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.trainers.is_empty()
+    }
+
+    /// Every environment as it stands after all that has been queued, learner after learner. `[K · n_env]`. Waits for the
+    /// device, so it is no part of an epoch.
+    ///
+    /// # Errors
+    /// [`LearnError::Gpu`] as the device reports it.
+    pub fn epoch_states(&self) -> Result<Vec<EpochState>, LearnError> {
+        Ok(self.epoch_states.read(&self.world, &self.collector)?)
+    }
+
+    /// What the guard saw.
+    pub fn guard(&self) -> &GpuTrainingGuard {
+        &self.guard
     }
 
     /// The device's own summaries of the epoch last read.
@@ -167,7 +189,9 @@ impl Population {
                 ..summary
             }
         };
-        Ok(records.iter().zip(&self.trainers).map(of).collect())
+        let summaries: Vec<EpochSummary> = records.iter().zip(&self.trainers).map(of).collect();
+        self.guard.counts = summaries.iter().map(|summary| summary.guard).collect();
+        Ok(summaries)
     }
 
     /// The trainers at the epoch last read, brought back from the device: they can be saved, and give policies.
@@ -188,6 +212,9 @@ impl Population {
     /// Queues every step of an epoch in the order of [`Trainer::run_epoch`], and its summaries.
     fn queue_epoch(&mut self) -> Result<(), LearnError> {
         let end = (self.queued.epochs as u64 + 1) * self.config.steps_per_epoch as u64;
+        if self.queued.epochs > 0 {
+            self.epoch_states.queue_reset(&self.world, &self.collector, self.config.epoch_reset)?;
+        }
         while self.queued.env_steps < end {
             self.queued.env_steps += self.config.n_envs as u64;
             let due = self.config.gradient_steps_due(self.queued.env_steps).max(self.queued.grad_steps);
@@ -196,7 +223,7 @@ impl Population {
         }
         self.queued.epochs += 1;
         let tallies = (&self.collector.tallies, &self.collector.action_counts);
-        self.monitor.queue(&self.world.state, tallies, &self.learner.epochs)?;
+        self.monitor.queue(&self.world.state, tallies, &self.guard.epochs)?;
         Ok(())
     }
 
@@ -244,9 +271,8 @@ impl Population {
     pub(super) fn queue_gradient_step(&self) -> Result<(), GpuError> {
         let of = self.learners();
         self.replay.queue_draw(&self.world)?;
-        self.learner.queue_step(of, self.minibatch())?;
-        self.replay.queue_update(&self.world, &self.learner.td, self.learner.verdicts())?;
-        self.learner.queue_finish(of)
+        self.learner.queue_step(of, self.minibatch(), &self.guard)?;
+        self.guard.queue_book(&self.world, &self.replay, &self.learner)
     }
 
     pub(super) fn learners(&self) -> Learners<'_> {

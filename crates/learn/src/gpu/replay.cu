@@ -1,5 +1,4 @@
-// Minibatches: drawing slots, gathering their observations, and new priorities by themselves. CPU twins: replay::Sampler::draw and
-// update, dqn/batch.rs. Compile with --fmad=false. BATCH rows of K learners; ROW_FLOATS is an observation's row.
+// Minibatches: drawing slots and gathering their observations. CPU twins: replay::Sampler::draw, dqn/batch.rs. Compile with --fmad=false. BATCH rows of K learners; ROW_FLOATS is an observation's row.
 // Deterministic: random numbers are functions of (seed, gradient step, row), every element is written by one warp.
 
 // Words 2j and 2j + 1 of the sampling stream, j the number of the draw since the start of training.
@@ -99,19 +98,4 @@ extern "C" __global__ void __launch_bounds__(DRAW_WARPS * 32)
     f32* next = now + (u64)BATCH * ROW_FLOATS;
     gather_row(p, grad_steps, features, ring.bar[at], ring.portfolio + at * N_PORTFOLIO, row, 0, now);
     gather_row(p, grad_steps, features, ring.next_bar[at], ring.next_portfolio + at * N_PORTFOLIO, row, 1, next);
-}
-
-// New priorities after a gradient step, replay_update_block: slots and td [K, BATCH]; learner k's step was skipped when
-// verdicts[k · stride] is not 0. One block a learner.
-extern "C" __global__ void __launch_bounds__(REPLAY_THREADS)
-    replay_update(const LearnerParams* __restrict__ params, LearnerState* states, ReplayView replay,
-                  const u32* __restrict__ slots, const f32* __restrict__ td, const u32* __restrict__ verdicts,
-                  u32 stride) {
-    __shared__ f64 scratch[REPLAY_THREADS / 32];
-    u32 k = blockIdx.x;
-    u64 own = (u64)k * BATCH;
-    f64 before = states[k].max_priority;
-    f64 largest = replay_update_block<REPLAY_THREADS>(params[k], replay_own(replay, k), slots + own, td + own,
-                                                      verdicts[(u64)k * stride] != 0, before, scratch);
-    if (threadIdx.x == 0) states[k].max_priority = largest;
 }

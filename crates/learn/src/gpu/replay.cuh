@@ -8,6 +8,20 @@
 
 #define TREE_FAN 32
 
+// Blocks that share a learner's priorities: one, or with compute capability 9 a cluster.
+#if !defined(CLUSTER)
+#define CLUSTER 1
+#endif
+
+// A barrier of all threads of the cluster; what they wrote before is seen by all after.
+GB_DEVICE void cluster_sync() {
+#if CLUSTER > 1
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+#else
+    __syncthreads();
+#endif
+}
+
 // The tree's shape. Evaluated by the compiler's front end only (TreeLevel): loops like these left to the optimiser take minutes.
 // Nodes of a level, padded with zeros to whole groups of children; level 0 is the leaves, the top level is one group.
 GB_DEVICE constexpr u64 tree_len(int level) {
@@ -53,10 +67,9 @@ struct alignas(16) PairF64 {
 };
 
 // Sums n groups of children of LEVEL into the nodes above. `group_of(i)` is the i-th; one group may come twice. A quarter
-// of the children is a thread's, and a thread has several quarters on their way before it needs the first: time is latency.
-template <int THREADS, int LEVEL, typename GroupOf>
+// of the children is a thread's, and a thread has AT_ONCE quarters on their way before it needs the first: time is latency.
+template <int THREADS, int LEVEL, int AT_ONCE, typename GroupOf>
 GB_DEVICE void tree_sum_groups(f64* tree, u32 n, GroupOf group_of) {
-    constexpr int AT_ONCE = THREADS >= 1024 ? 1 : (THREADS >= 512 ? 2 : 4);
     const f64* children = tree + TreeLevel<LEVEL>::START;
     f64* parents = tree + TreeLevel<LEVEL + 1>::START;
     u32 quarter = threadIdx.x & 3;
@@ -152,21 +165,34 @@ GB_DEVICE void tree_sum_range(f64* tree, u64 first, u64 end, u64 wrapped) {
         u32 begin = (u32)(first >> SHIFT);
         u32 n = (u32)((end - 1) >> SHIFT) - begin + 1;
         u32 n_wrapped = wrapped ? (u32)((wrapped - 1) >> SHIFT) + 1 : 0;
-        tree_sum_groups<THREADS, LEVEL>(tree, n + n_wrapped, [=](u32 i) { return i < n ? begin + i : i - n; });
+        constexpr int AT_ONCE = THREADS >= 1024 ? 1 : (THREADS >= 512 ? 2 : 4);
+        tree_sum_groups<THREADS, LEVEL, AT_ONCE>(tree, n + n_wrapped, [=](u32 i) { return i < n ? begin + i : i - n; });
         __syncthreads();
         tree_sum_range<THREADS, LEVEL + 1>(tree, first, end, wrapped);
     }
 }
 
-// As above for the leaves of a batch's slots. Where a level is narrow all of it is summed.
+// As above for the leaves of a batch's slots. Where a level is narrow all of it is summed. The blocks of the cluster share
+// what is more than one block does at once; the rest is the first block's.
 template <int THREADS, int LEVEL = 0>
-GB_DEVICE void tree_sum_slots(f64* tree, const u32* slots) {
+GB_DEVICE void tree_sum_slots(f64* tree, const u32* slots, u32 rank) {
     if constexpr (LEVEL + 1 < TREE_LEVELS) {
         constexpr bool ALL = TreeLevel<LEVEL>::PARENTS < BATCH;
         constexpr u32 N = ALL ? TreeLevel<LEVEL>::PARENTS : BATCH;
-        tree_sum_groups<THREADS, LEVEL>(tree, N, [=](u32 i) { return ALL ? i : slots[i] >> (5 * (LEVEL + 1)); });
-        __syncthreads();
-        tree_sum_slots<THREADS, LEVEL + 1>(tree, slots);
+        constexpr bool SHARED = CLUSTER > 1 && N > THREADS / 4;
+        constexpr u32 SHARE = SHARED ? (N + CLUSTER - 1) / CLUSTER : N;
+        constexpr int ROUNDS = (SHARE + THREADS / 4 - 1) / (THREADS / 4);
+        constexpr int AT_ONCE = ROUNDS < 4 ? ROUNDS : 4;
+        u32 first = SHARED ? rank * SHARE : 0;
+        if (SHARED || rank == 0) {
+            tree_sum_groups<THREADS, LEVEL, AT_ONCE>(tree, SHARE, [=](u32 i) {
+                u32 own = first + i < N ? first + i : N - 1;
+                return ALL ? own : slots[own] >> (5 * (LEVEL + 1));
+            });
+        }
+        if (SHARED) cluster_sync();
+        else __syncthreads();
+        tree_sum_slots<THREADS, LEVEL + 1>(tree, slots, rank);
     }
 }
 
@@ -214,16 +240,14 @@ GB_DEVICE f64 replay_priority(const LearnerParams& p, f32 td) {
 
 // After a gradient step: `td` [BATCH] are |δ| of the rows drawn from `slots` [BATCH], where equal slots stand side by side, as
 // replay_draw leaves them (strata rise): of equal slots the last row wins. When the step was `skipped`, only rows whose td is
-// not finite change: to the priority of td = 0 (Trainer::skip). All threads of the block call; `scratch` [THREADS / 32] is
-// shared. Thread 0 gets the largest priority seen, from `max_priority` on; the caller keeps it.
+// not finite change: to the priority of td = 0 (Trainer::skip). All threads of the cluster call, block `rank` of it; `scratch`
+// [THREADS / 32] is shared memory of the block. `max_priority` becomes the largest priority seen: a maximum, whoever is first.
 template <int THREADS>
-GB_DEVICE f64 replay_update_block(const LearnerParams& p, const ReplayView& replay, const u32* slots, const f32* td,
-                                  bool skipped, f64 max_priority, f64* scratch) {
-#if REPLAY == REPLAY_UNIFORM
-    return max_priority;
-#else
-    f64 largest = max_priority;
-    for (u32 i = threadIdx.x; i < BATCH; i += THREADS) {
+GB_DEVICE void replay_update_cluster(const LearnerParams& p, const ReplayView& replay, const u32* slots, const f32* td,
+                                     bool skipped, f64* max_priority, f64* scratch, u32 rank) {
+#if REPLAY != REPLAY_UNIFORM
+    f64 largest = 0.0;
+    for (u32 i = rank * THREADS + threadIdx.x; i < BATCH; i += CLUSTER * THREADS) {
         f32 size = td[i];
         u32 slot = slots[i];
         bool writes = i + 1 == BATCH || slots[i + 1 == BATCH ? i : i + 1] != slot;
@@ -242,16 +266,16 @@ GB_DEVICE f64 replay_update_block(const LearnerParams& p, const ReplayView& repl
     }
     largest = warp_largest(largest);
     if ((threadIdx.x & 31) == 0) scratch[threadIdx.x / 32] = largest;
-    __syncthreads();
+    cluster_sync();
     if (threadIdx.x < 32) {
-        largest = threadIdx.x < THREADS / 32 ? scratch[threadIdx.x] : max_priority;
+        largest = threadIdx.x < THREADS / 32 ? scratch[threadIdx.x] : 0.0;
         largest = warp_largest(largest);
+        // The bits of positive numbers rise with them.
+        if (threadIdx.x == 0) atomicMax((u64*)max_priority, (u64)__double_as_longlong(largest));
     }
 #if REPLAY == REPLAY_PROPORTIONAL
-    tree_sum_slots<THREADS>(replay.tree, slots);
+    tree_sum_slots<THREADS>(replay.tree, slots, rank);
 #endif
-    __syncthreads();
-    return largest;
 #endif
 }
 

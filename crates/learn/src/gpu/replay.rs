@@ -33,15 +33,10 @@ pub(crate) fn define(source: KernelSource, dims: &Dims, kind: ReplayKind) -> Ker
     dims.define(source).define("REPLAY", replay_word(kind))
 }
 
-/// Threads of a block that updates the priorities of a minibatch: four for each row.
-pub(crate) fn update_threads(dims: &Dims) -> usize {
-    (dims.batch * 4).next_power_of_two().clamp(128, 1024)
-}
-
-/// Source of `replay_draw` and `replay_update`.
+/// Source of `replay_draw`.
 pub(crate) fn replay_source(dims: &Dims, kind: ReplayKind, flags: u32) -> KernelSource {
     let source = super::shared_source("replay.cu", flags).texts(&[REPLAY_HEADER, REPLAY]);
-    define(source, dims, kind).define("DRAW_WARPS", DRAW_WARPS).define("REPLAY_THREADS", update_threads(dims))
+    define(source, dims, kind).define("DRAW_WARPS", DRAW_WARPS)
 }
 
 /// Source of `rank_count`, `rank_scan` and `rank_scatter`.
@@ -167,7 +162,6 @@ pub struct GpuReplayBuffer {
     table: Buffer<u32>,
     sorter: Option<Sorter>,
     draw: Kernel,
-    update: Kernel,
     /// Ring slots of the minibatch, equal ones side by side. `[K, batch]`
     pub(crate) slots: Buffer<u32>,
     /// (n·P)^−β, not yet divided by the batch's largest. `[K, batch]`
@@ -200,7 +194,6 @@ impl GpuReplayBuffer {
             table: device.upload("table", &table)?,
             sorter: if is_rank { Some(Sorter::new(world)?) } else { None },
             draw: device.kernel(&source, "replay_draw")?,
-            update: device.kernel(&source, "replay_update")?,
             slots: device.zeros("slots", rows)?,
             weights: device.zeros("weights", rows)?,
             x: device.zeros("x", 2 * rows * dims.row_floats())?,
@@ -283,26 +276,6 @@ impl GpuReplayBuffer {
         let mut shape = LaunchShape::line(self.dims.batch.div_ceil(DRAW_WARPS), DRAW_WARPS * WARP);
         shape.grid[1] = self.dims.n_learner as u32;
         // SAFETY: the arguments are replay_draw's; a slot is below the ring's length, its bars inside the feature tables.
-        unsafe { launch.run(&world.device, shape) }
-    }
-
-    /// Queues new priorities for the minibatch last drawn from its |δ| `[K, batch]`. `verdicts` is the address of the first
-    /// learner's u32, which is not 0 when its step was skipped, and the distance to the next one's in u32.
-    ///
-    /// # Errors
-    /// [`GpuError::Length`], [`GpuError::Launch`].
-    #[allow(unsafe_code)]
-    pub(crate) fn queue_update(
-        &self,
-        world: &World,
-        td_abs: &Buffer<f32>,
-        (verdicts, stride): (u64, u32),
-    ) -> Result<(), GpuError> {
-        expect_len(td_abs.name(), self.slots.len(), td_abs.len())?;
-        let launch = self.update.launch().buffer(&world.params).buffer(&world.state).value(self.view());
-        let launch = launch.buffer(&self.slots).buffer(td_abs).value(verdicts).value(stride);
-        let shape = LaunchShape::line(self.dims.n_learner, update_threads(&self.dims));
-        // SAFETY: the arguments are replay_update's; slots are what replay_draw wrote, or zeros.
         unsafe { launch.run(&world.device, shape) }
     }
 

@@ -57,6 +57,7 @@ fn first_shared_difference(a: &DqnConfig, b: &DqnConfig) -> Option<&'static str>
         ("n_envs", a.n_envs == b.n_envs),
         ("epochs", a.epochs == b.epochs),
         ("steps_per_epoch", a.steps_per_epoch == b.steps_per_epoch),
+        ("epoch_reset", a.epoch_reset == b.epoch_reset),
     ];
     same.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
 }

@@ -11,15 +11,15 @@ use gigabar_market::scale::{ScaledFeatures, Scaler};
 use gigabar_market::sigma::sigma;
 use gigabar_market::synth::{RandomWalkConfig, random_walk};
 
-use super::super::collector::collector_source;
 use super::super::collector::transfer::HostCollector;
+use super::super::epoch_state::{EpochState, epoch_state_source, reset_flags};
 use super::super::layout::*;
 use super::super::params::reward_of;
 use super::super::replay::rank_tables;
 use super::super::replay::transfer::HostReplay;
 use super::super::world::Dims;
 use super::host_kernel::{HostKernel, PARAMETERS, raw};
-use crate::collector::{Collector, World};
+use crate::collector::{Collector, EpochReset, World};
 use crate::replay::ReplayKind;
 use crate::schedule::Decay;
 
@@ -48,7 +48,7 @@ impl Case {
         Self { sigma: sigma(bars.close()), bars, features, range, sim, reward, episode_bars: 30, dims, kind }
     }
 
-    fn market(&self) -> Market<'_> {
+    pub(super) fn market(&self) -> Market<'_> {
         Market::new(&self.bars, &self.sigma)
     }
 
@@ -205,7 +205,7 @@ impl Emulated {
     }
 }
 
-/// `collector_observe`, `collector_step` and `collector_store`.
+/// `collector_observe`, `collector_step`, `collector_store` and those of `epoch_state.cu`.
 pub(super) struct CollectorKernels(HostKernel);
 
 impl CollectorKernels {
@@ -218,27 +218,41 @@ impl CollectorKernels {
             if (n[0] == 1) collector_step(params, (LearnerState*)p[1], bars, features, (f64*)p[4], (f32*)p[5], \
                                           *(CollectorView*)p[6]); \
             if (n[0] == 2) collector_count((LearnerState*)p[1], *(CollectorView*)p[6], *(ReplayView*)p[8]); \
-            if (n[0] == 3) collector_store(params, (LearnerState*)p[1], *(CollectorView*)p[6], *(RingView*)p[7]); }";
+            if (n[0] == 3) collector_store(params, (LearnerState*)p[1], *(CollectorView*)p[6], *(RingView*)p[7]); \
+            if (n[0] == 4) epoch_state_reset(params, *(CollectorView*)p[6], n[4]); \
+            if (n[0] == 5) epoch_state_show(params, bars, *(CollectorView*)p[6], (EpochState*)p[5]); }";
         // Few threads, so that a few environments take turns: the last definition counts.
-        let source = collector_source(&case.dims, case.kind, flags).define("STORE_THREADS", Self::STORE_THREADS);
+        let source = epoch_state_source(&case.dims, case.kind, flags).define("STORE_THREADS", Self::STORE_THREADS);
         Self(HostKernel::build(&source, PARAMETERS, launch))
     }
 
     pub(super) fn observe(&self, on: &mut Emulated) {
-        self.run(on, &mut [], [0, on.dims.n_env as u32, on.dims.n_learner as u32, 32]);
+        self.run::<f32>(on, &mut [], [0, on.dims.n_env as u32, on.dims.n_learner as u32, 32, 0]);
     }
 
     pub(super) fn step(&self, on: &mut Emulated, q: &mut [f32]) {
-        self.run(on, q, [1, on.dims.n_env as u32, on.dims.n_learner as u32, 32]);
+        self.run(on, q, [1, on.dims.n_env as u32, on.dims.n_learner as u32, 32, 0]);
     }
 
     pub(super) fn store(&self, on: &mut Emulated) {
-        self.run(on, &mut [], [2, on.dims.n_learner as u32, 1, Self::STORE_THREADS]);
+        self.run::<f32>(on, &mut [], [2, on.dims.n_learner as u32, 1, Self::STORE_THREADS, 0]);
         let blocks = on.dims.n_env.div_ceil(32) as u32;
-        self.run(on, &mut [], [3, blocks, on.dims.n_learner as u32, 32]);
+        self.run::<f32>(on, &mut [], [3, blocks, on.dims.n_learner as u32, 32, 0]);
     }
 
-    fn run(&self, on: &mut Emulated, q: &mut [f32], numbers: [u32; 4]) {
+    pub(super) fn reset(&self, on: &mut Emulated, reset: EpochReset) {
+        let grid = [on.dims.n_env.div_ceil(32), on.dims.n_learner].map(|n| n as u32);
+        self.run::<f32>(on, &mut [], [4, grid[0], grid[1], 32, reset_flags(reset)]);
+    }
+
+    pub(super) fn show(&self, on: &mut Emulated) -> Vec<EpochState> {
+        let grid = [on.dims.n_env.div_ceil(32), on.dims.n_learner].map(|n| n as u32);
+        let mut states = vec![EpochState::default(); on.dims.n_envs()];
+        self.run(on, &mut states, [5, grid[0], grid[1], 32, 0]);
+        states
+    }
+
+    fn run<T>(&self, on: &mut Emulated, q: &mut [T], numbers: [u32; 5]) {
         let (mut view, mut ring, mut replay) = ([on.collector_view()], [on.ring_view()], [on.replay_view()]);
         let world = [raw(&mut on.params), raw(&mut on.state), raw(&mut on.bars), raw(&mut on.features)];
         let own = [raw(&mut on.levels), raw(q), raw(&mut view), raw(&mut ring), raw(&mut replay)];

@@ -5,10 +5,11 @@ use gigabar_backtest::cpu::observation::N_PORTFOLIO;
 use gigabar_backtest::rules::{Kelly, RewardConfig, RewardKind, SimConfig, TripleBarrier};
 use gigabar_market::rng::Philox;
 
+use super::super::epoch_state::EpochState;
 use super::super::layout::{EnvTally, LearnerParams};
 use super::super::world::Dims;
 use super::case::{Case, CollectorKernels, Emulated, epsilon};
-use crate::collector::{CollectStats, Collector};
+use crate::collector::{CollectStats, Collector, EpochReset};
 use crate::replay::{PriorityConfig, ReplayKind, Ring, Sampler};
 
 fn dims(n_env: usize, n_step: usize, capacity: usize) -> Dims {
@@ -18,6 +19,13 @@ fn dims(n_env: usize, n_step: usize, capacity: usize) -> Dims {
 fn costs() -> SimConfig {
     SimConfig { half_spread_bps: 3.0, commission_bps: 2.0, ..SimConfig::default() }
 }
+
+/// What epochs of 40 bars begin with.
+const RESETS: [EpochReset; 3] = [
+    EpochReset { portfolio: true, dsr: false },
+    EpochReset { portfolio: false, dsr: true },
+    EpochReset { portfolio: true, dsr: true },
+];
 
 /// A learner on the CPU.
 struct Twin {
@@ -43,6 +51,13 @@ fn hold(case: &Case, rounds: usize) -> u64 {
         if observed {
             twins.iter().enumerate().for_each(|(k, twin)| assert_observed(case, &rules, &device, k, twin));
         }
+        if let Some(reset) = RESETS.get(round / 40).filter(|_| round % 40 == 39) {
+            for (twin, p) in twins.iter_mut().zip(&device.params) {
+                twin.collector.begin_epoch(&case.world(&rules, p), *reset);
+            }
+            kernels.reset(&mut device, *reset);
+            kernels.observe(&mut device);
+        }
         // Ties and NaN now and then.
         let draw = |_| if rng.uniform() < 0.01 { f32::NAN } else { (rng.uniform() * 20.0).floor() as f32 };
         let mut q: Vec<f32> = (0..dims.n_envs() * dims.n_action).map(draw).collect();
@@ -61,6 +76,7 @@ fn hold(case: &Case, rounds: usize) -> u64 {
                 assert_eq!(twin.sampler.state().priorities, sampler.priorities, "learner {k}, bar {round}");
                 assert_eq!(device.state[k].env_steps, ((round + 1) * dims.n_env) as u64);
             }
+            assert_shown(case, &kernels.show(&mut device), &twins);
         }
     }
     twins.iter().enumerate().for_each(|(k, twin)| assert_tallied(&device, k, &twin.stats));
@@ -93,6 +109,24 @@ fn assert_observed(case: &Case, rules: &Rules, device: &Emulated, k: usize, twin
     for (got, want) in own.chunks_exact(row).zip(want.chunks_exact(n_input)) {
         assert_eq!(got[..n_input], *want, "learner {k}");
         assert!(got[n_input..].iter().all(|&x| x == 0.0), "padding");
+    }
+}
+
+/// What `epoch_state_show` tells of every environment.
+fn assert_shown(case: &Case, states: &[EpochState], twins: &[Twin]) {
+    let envs = twins.iter().flat_map(|twin| &twin.collector.envs);
+    for (state, env) in states.iter().zip(envs) {
+        let want = EpochState {
+            vol_ema: case.market().sigma[env.bar] as f32,
+            median_vol: env.reward.median_vol as f32,
+            portfolio_value: env.account.equity() as f32,
+            portfolio_position: env.account.units() as f32,
+            portfolio_cash: env.account.cash() as f32,
+            dsr_mean: env.reward.dsr_mean as f32,
+            dsr_var: env.reward.dsr_var as f32,
+            step_count: env.steps as f32,
+        };
+        assert_eq!(*state, want);
     }
 }
 

@@ -3,8 +3,10 @@
 
 use gigabar_backtest::rules::{Kelly, RewardConfig, RewardKind, SimConfig, TripleBarrier};
 use gigabar_gpu::Device;
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::super::Population;
+use crate::collector::EpochReset;
 use crate::dqn::tests::{bits, config, data, sim};
 use crate::dqn::{DqnConfig, LearnStats, TargetUpdate, Trainer};
 use crate::net::Activation;
@@ -47,6 +49,8 @@ fn a_million_steps_of_experience_equal_the_cpus() {
             replay_capacity: 100_000,
             steps_per_epoch: 180_000,
             epochs: 2,
+            // Episodes and n-step returns are under way when the second epoch begins.
+            epoch_reset: EpochReset { portfolio: kind != RewardKind::Log, dsr: kind != RewardKind::VolScaled },
             ..config(ReplayKind::Proportional)
         };
         let new = || Trainer::new(&config, &sim, &reward, data(1), 11).unwrap();
@@ -60,6 +64,11 @@ fn a_million_steps_of_experience_equal_the_cpus() {
             assert!((got.mean_reward - want.mean_reward).abs() <= 1e-6 * want.reward_std);
             assert!((got.reward_std / want.reward_std - 1.0).abs() < 1e-5);
             assert!((got.sharpe_estimate - want.sharpe_estimate).abs() < 1e-4);
+        }
+        let states = gpu.epoch_states().unwrap();
+        for (state, env) in states.iter().zip(&cpu.collector.envs) {
+            assert_eq!(state.portfolio_value, env.account.equity() as f32);
+            assert_eq!((state.dsr_mean, state.step_count), (env.reward.dsr_mean as f32, env.steps as f32));
         }
         let back = &gpu.trainers().unwrap()[0];
         assert!(back.ring == cpu.ring, "a transition differs");
@@ -134,6 +143,74 @@ fn a_step_equals_the_trainers_with_every_option() {
                 }
             }
         }
+    }
+}
+
+/// χ² of what the device draws against the exact probabilities; seeds are fixed, so the outcome is too.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn sampling_frequencies_are_the_exact_probabilities() {
+    for kind in [ReplayKind::Uniform, ReplayKind::Proportional, ReplayKind::Rank] {
+        let config =
+            DqnConfig { batch: 256, steps_per_epoch: 400, learning_starts: 300, train_every: 1 << 40, ..config(kind) };
+        let mut cpu = trainer(&config, 7);
+        cpu.run_epoch().unwrap();
+        let n = cpu.ring.len();
+        let spread: Vec<f32> = (0..n).map(|i| 0.01 + (i * i % 97) as f32 / 20.0).collect();
+        cpu.sampler.update(&(0..n).collect::<Vec<_>>(), &spread);
+        let mut gpu = Population::new(&device(), vec![copy(&cpu)]).unwrap();
+        let mut counts = vec![0_usize; n];
+        for step in 0..200 {
+            let mut states = gpu.world.state.read().unwrap();
+            states[0].grad_steps = 1_000 + step;
+            gpu.world.state.write(&states).unwrap();
+            gpu.replay.queue_draw(&gpu.world).unwrap();
+            gpu.replay.slots.read().unwrap().iter().for_each(|&slot| counts[slot as usize] += 1);
+        }
+        let exact = exact_probabilities(kind, &config, &cpu, n);
+        let total = (200 * config.batch) as f64;
+        // Draws are one of each stratum, so their counts scatter less than independent ones: χ² is small if anything.
+        let term = |(&count, &p): (&usize, &f64)| (count as f64 - total * p).powi(2) / (total * p);
+        let chi2: f64 = counts.iter().zip(&exact).map(term).sum();
+        let p_value = 1.0 - ChiSquared::new(n as f64 - 1.0).unwrap().cdf(chi2);
+        assert!(p_value > 1e-3, "{kind:?}: χ² = {chi2} over {n} slots, p = {p_value}");
+        println!("{kind:?}: χ² = {chi2:.1} over {n} slots, p = {p_value:.4}");
+    }
+}
+
+/// P of every slot.
+fn exact_probabilities(kind: ReplayKind, config: &DqnConfig, of: &Trainer, n: usize) -> Vec<f64> {
+    let priorities = of.sampler.state().priorities;
+    let mass: Vec<f64> = match kind {
+        ReplayKind::Uniform => vec![1.0; n],
+        ReplayKind::Proportional => priorities[..n].to_vec(),
+        ReplayKind::Rank => {
+            let mut order: Vec<usize> = (0..n).collect();
+            order.sort_by(|&a, &b| priorities[b].total_cmp(&priorities[a]).then(a.cmp(&b)));
+            let mut mass = vec![0.0; n];
+            order.iter().enumerate().for_each(|(i, &slot)| mass[slot] = ((i + 1) as f64).powf(-config.alpha));
+            mass
+        }
+    };
+    let total: f64 = mass.iter().sum();
+    mass.iter().map(|m| m / total).collect()
+}
+
+/// A minibatch that several blocks of a cluster write back.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn large_minibatches_leave_the_cpus_priorities() {
+    for batch in [256, 1_024, 3_000] {
+        step_equals(&DqnConfig {
+            hidden: vec![256, 200],
+            batch,
+            n_envs: 64,
+            replay_capacity: 40_000,
+            steps_per_epoch: 6_400,
+            learning_starts: batch,
+            train_every: 1 << 40,
+            ..config(ReplayKind::Proportional)
+        });
     }
 }
 

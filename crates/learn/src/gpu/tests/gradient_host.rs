@@ -4,10 +4,13 @@
 use gigabar_backtest::rules::RewardConfig;
 use gigabar_gpu::KernelSource;
 
+use super::super::guard::{GuardShape, LearnerEpoch, LossRow, StepResult, guard_source};
+use super::super::layout::ReplayView;
 use super::super::layout::{LearnerParams, LearnerState, RingView};
-use super::super::learner::{LearnerDims, LearnerEpoch, LossRow, StepResult, learner_source};
+use super::super::learner::{LearnerDims, learner_source};
 use super::super::net::{NetLayout, TileShape};
 use super::super::params::params_of;
+use super::super::world::Dims;
 use super::host_kernel::{HostKernel, PARAMETERS, raw};
 use crate::dqn::tests::{config, data, sim};
 use crate::dqn::{DqnConfig, LearnStats, TargetUpdate, Trainer};
@@ -111,7 +114,7 @@ fn step(trainer: &Trainer, layout: &NetLayout, tile: TileShape, arrays: &mut Arr
     for (i, layer) in layout.hidden.iter().enumerate() {
         let kernel = dense(
             i,
-            "n[0], n[1], n[2], DenseTile::THREADS, [=] { dense_forward((f32*)p[0], (f32*)p[1], \
+            "n[0], n[1], n[2], Tile::THREADS, [=] { dense_forward((f32*)p[0], (f32*)p[1], \
                                (f32*)p[2], (f32*)p[3], (f32*)p[4], n[3], n[4], n[5]); }",
         );
         let [m, n] = tile.tiles(batch, layer.n_out);
@@ -139,7 +142,7 @@ fn step(trainer: &Trainer, layout: &NetLayout, tile: TileShape, arrays: &mut Arr
     for i in (1..layout.hidden.len()).rev() {
         let kernel = dense(
             i,
-            "n[0], n[1], n[2], DenseTile::THREADS, [=] { dense_backward((f32*)p[0], (f32*)p[1], \
+            "n[0], n[1], n[2], Tile::THREADS, [=] { dense_backward((f32*)p[0], (f32*)p[1], \
                                (f32*)p[2], (f32*)p[3], (f32*)p[4], n[3], n[4]); }",
         );
         let [m, n] = tile.tiles(batch, layout.hidden[i].n_in);
@@ -154,7 +157,7 @@ fn step(trainer: &Trainer, layout: &NetLayout, tile: TileShape, arrays: &mut Arr
     let mut square_sum = vec![f64::NAN; K * n_tile];
     let kernel = build(
         &layout.gradient_source(tile),
-        "n[0], n[1], 1, GradientTile::THREADS, [=] { gradient_sum(\
+        "n[0], n[1], 1, Tile::THREADS, [=] { gradient_sum(\
                        (GradientJob*)p[0], n[2], n[3], (f32*)p[1], (f64*)p[2]); }",
     );
     let numbers = [n_tile, K, jobs.len(), batch].map(|n| n as u32);
@@ -170,13 +173,18 @@ fn step(trainer: &Trainer, layout: &NetLayout, tile: TileShape, arrays: &mut Arr
     let gradient = raw(&mut arrays.gradient);
     let arguments = [params, state, raw(&mut rows), raw(&mut square_sum), gradient, online, target];
     kernel.run(&[&arguments[..], &moments].concat(), &[K as u32, n_tile as u32]);
+    // Priorities are replay_host.rs's: here there are none.
+    let dims =
+        Dims { n_learner: K, n_env: 1, n_step: 1, n_feature: 1, n_action: layout.shape.n_action, capacity: 1, batch };
+    let shape = GuardShape { cluster: 1, threads: 128 };
     let kernel = build(
-        &source,
-        "n[0], 1, 1, FINISH_THREADS, [=] { learner_finish((LearnerParams*)p[0], \
-                       (LearnerState*)p[1], (LossRow*)p[2], (StepResult*)p[3], (LearnerEpoch*)p[4]); }",
+        &guard_source(&dims, ReplayKind::Uniform, u32::MAX, shape),
+        "n[0], 1, 1, GUARD_THREADS, [=] { guard_book((LearnerParams*)p[0], (LearnerState*)p[1], *(ReplayView*)p[2], \
+                       (u32*)p[3], (f32*)p[4], (LossRow*)p[5], (StepResult*)p[6], (LearnerEpoch*)p[7]); }",
     );
-    let out = [raw(&mut arrays.results), raw(&mut arrays.epochs)];
-    kernel.run(&[&[params, state, raw(&mut rows)], &out[..]].concat(), &[K as u32]);
+    let mut replay = [ReplayView::default()];
+    let out = [raw(&mut rows), raw(&mut arrays.results), raw(&mut arrays.epochs)];
+    kernel.run(&[&[params, state, raw(&mut replay), slots, raw(&mut arrays.td)], &out[..]].concat(), &[K as u32]);
 }
 
 /// The trainer's ring, twice.

@@ -1,10 +1,12 @@
-//! `replay.cu` beside the CPU's samplers: the same seed draws the same slots, priorities are the same bits.
+//! `replay.cu` and the priorities of `guard.cu` beside the CPU's samplers: the same seed draws the same slots, priorities are the
+//! same bits.
 
 use gigabar_market::rng::Philox;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
+use super::super::guard::{GuardShape, LearnerEpoch, LossRow, StepResult, guard_source};
 use super::super::layout::LearnerState;
-use super::super::replay::{replay_source, tree, update_threads};
+use super::super::replay::{replay_source, tree};
 use super::super::world::Dims;
 use super::case::{Case, Emulated, beta};
 use super::host_kernel::{HostKernel, PARAMETERS, raw};
@@ -12,9 +14,10 @@ use crate::dqn::batch::Noise;
 use crate::replay::{Draw, PriorityConfig, ReplayKind, Ring, Sampler, Transition};
 use crate::stream;
 
-/// `replay_draw` and `replay_update`, and the minibatch they leave.
+/// `replay_draw` and `guard_book`, and the minibatch they leave.
 pub(super) struct ReplayKernels {
-    kernel: HostKernel,
+    draw: HostKernel,
+    book: HostKernel,
     threads: u32,
     /// `[K, batch]`
     pub(super) slots: Vec<u32>,
@@ -25,18 +28,17 @@ pub(super) struct ReplayKernels {
 }
 
 impl ReplayKernels {
-    pub(super) fn build(case: &Case, threads: u32) -> Self {
-        let launch = "n[1], n[2], 1, n[3], [=] { LearnerParams* params = (LearnerParams*)p[0]; \
-            if (n[0] == 0) replay_draw(params, (LearnerState*)p[1], (f32*)p[2], *(RingView*)p[3], *(ReplayView*)p[4], \
-                                       (u32*)p[5], (f64*)p[6], (f32*)p[7]); \
-            if (n[0] == 1) replay_update(params, (LearnerState*)p[1], *(ReplayView*)p[4], (u32*)p[5], (f32*)p[8], \
-                                         (u32*)p[9] + 5, 6); }";
-        // The last definition counts.
-        let source = replay_source(&case.dims, case.kind, u32::MAX).define("REPLAY_THREADS", threads);
+    pub(super) fn build(case: &Case, threads: usize) -> Self {
+        let draw = "n[0], n[1], 1, 128, [=] { replay_draw((LearnerParams*)p[0], (LearnerState*)p[1], (f32*)p[2], \
+            *(RingView*)p[3], *(ReplayView*)p[4], (u32*)p[5], (f64*)p[6], (f32*)p[7]); }";
+        let book = "n[0], 1, 1, n[1], [=] { guard_book((LearnerParams*)p[0], (LearnerState*)p[1], *(ReplayView*)p[2], \
+            (u32*)p[3], (f32*)p[4], (LossRow*)p[5], (StepResult*)p[6], (LearnerEpoch*)p[7]); }";
+        let shape = GuardShape { cluster: 1, threads };
         let rows = case.dims.n_learner * case.dims.batch;
         Self {
-            kernel: HostKernel::build(&source, PARAMETERS, launch),
-            threads,
+            draw: HostKernel::build(&replay_source(&case.dims, case.kind, u32::MAX), PARAMETERS, draw),
+            book: HostKernel::build(&guard_source(&case.dims, case.kind, u32::MAX, shape), PARAMETERS, book),
+            threads: threads as u32,
             slots: vec![u32::MAX; rows],
             weights: vec![f64::NAN; rows],
             x: vec![f32::NAN; 2 * rows * case.dims.row_floats()],
@@ -44,22 +46,23 @@ impl ReplayKernels {
     }
 
     pub(super) fn draw(&mut self, on: &mut Emulated) {
-        let blocks = on.dims.batch.div_ceil(4) as u32;
-        self.run(on, &mut [], &mut [], [0, blocks, on.dims.n_learner as u32, 128]);
-    }
-
-    /// `skipped` `[K]`
-    pub(super) fn update(&mut self, on: &mut Emulated, td_abs: &mut [f32], skipped: &[bool]) {
-        // Verdicts lie inside a struct of six words, as a learner's do.
-        let mut verdicts: Vec<u32> = skipped.iter().flat_map(|&s| [9, 9, 9, 9, 9, u32::from(s)]).collect();
-        self.run(on, td_abs, &mut verdicts, [1, on.dims.n_learner as u32, 1, self.threads]);
-    }
-
-    fn run(&mut self, on: &mut Emulated, td_abs: &mut [f32], verdicts: &mut [u32], numbers: [u32; 4]) {
         let (mut ring, mut replay) = ([on.ring_view()], [on.replay_view()]);
         let world = [raw(&mut on.params), raw(&mut on.state), raw(&mut on.features), raw(&mut ring), raw(&mut replay)];
-        let own = [raw(&mut self.slots), raw(&mut self.weights), raw(&mut self.x), raw(td_abs), raw(verdicts)];
-        self.kernel.run(&[&world[..], &own].concat(), &numbers);
+        let own = [raw(&mut self.slots), raw(&mut self.weights), raw(&mut self.x)];
+        let grid = [on.dims.batch.div_ceil(4), on.dims.n_learner].map(|n| n as u32);
+        self.draw.run(&[&world[..], &own].concat(), &grid);
+    }
+
+    /// `skipped` `[K]`. Also counts the step.
+    pub(super) fn update(&mut self, on: &mut Emulated, td_abs: &mut [f32], skipped: &[bool]) {
+        let mut replay = [on.replay_view()];
+        let mut rows = vec![LossRow::default(); td_abs.len()];
+        let result = |&s: &bool| StepResult { verdict: u32::from(s), ..StepResult::default() };
+        let mut results: Vec<StepResult> = skipped.iter().map(result).collect();
+        let mut epochs = vec![LearnerEpoch::default(); skipped.len()];
+        let world = [raw(&mut on.params), raw(&mut on.state), raw(&mut replay), raw(&mut self.slots), raw(td_abs)];
+        let own = [raw(&mut rows), raw(&mut results), raw(&mut epochs)];
+        self.book.run(&[&world[..], &own].concat(), &[on.dims.n_learner as u32, self.threads]);
     }
 }
 
@@ -108,7 +111,7 @@ pub(super) fn sample_rng(device: &Emulated, k: usize) -> Philox {
 fn hold(kind: ReplayKind, capacity: usize, batch: usize, written: [usize; 2]) {
     let case = case(kind, 2, capacity, batch);
     let mut device = Emulated::new(&case);
-    let mut kernels = ReplayKernels::build(&case, update_threads(&case.dims) as u32);
+    let mut kernels = ReplayKernels::build(&case, (batch * 4).next_power_of_two().clamp(128, 1024));
     let mut twins: Vec<(Ring, Sampler)> = (0..2).map(|k| filled(&case, &device, k, written[k])).collect();
     for (k, (ring, sampler)) in twins.iter().enumerate() {
         let state = &mut device.state[k];
@@ -146,7 +149,6 @@ fn hold(kind: ReplayKind, capacity: usize, batch: usize, written: [usize; 2]) {
             assert_eq!((got.priorities, got.scalars), (want.priorities, want.scalars), "learner {k}, round {round}");
         }
         assert_fresh(&device);
-        device.state.iter_mut().for_each(|state| state.grad_steps += 1);
     }
 }
 

@@ -78,15 +78,14 @@ fn micros(device: &Device, graph: &Graph, n: usize) -> f64 {
 type Part = fn(&Population) -> Result<(), GpuError>;
 
 /// What a gradient step and a bar are made of.
-const PARTS: [(&str, Part); 11] = [
+const PARTS: [(&str, Part); 10] = [
     ("draw", |p| p.replay.queue_draw(&p.world)),
     ("forward", |p| p.learner.queue_forward(&p.replay.x)),
     ("loss", |p| p.learner.queue_loss(p.learners(), p.minibatch())),
     ("backward", |p| p.learner.queue_backward()),
     ("gradient", |p| p.learner.queue_gradient()),
-    ("update", |p| p.learner.queue_update(p.learners())),
-    ("priorities", |p| p.replay.queue_update(&p.world, &p.learner.td, p.learner.verdicts())),
-    ("finish", |p| p.learner.queue_finish(p.learners())),
+    ("update", |p| p.learner.queue_update(p.learners(), &p.guard)),
+    ("priorities and booking", |p| p.guard.queue_book(&p.world, &p.replay, &p.learner)),
     ("Q of environments", |p| p.learner.queue_q(&p.collector.observation)),
     ("step", |p| p.collector.queue_step(&p.world, &p.learner.q)),
     ("store", |p| p.collector.queue_store(&p.world, &p.replay)),
