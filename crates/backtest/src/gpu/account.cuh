@@ -126,7 +126,7 @@ GB_DEVICE void account_warps(SlotShared& slot, const EnvRules& one, const f32* h
         named_sync(BARRIER_FORWARDED(0), MEET);
         f32 q[N_ACTION];
         head.apply(slot.last, head_packed, q, lane);
-        action = mlp_argmax(q);
+        action = argmax<N_ACTION>(q);
         if (warp == 0 && lane == 0) slot.action = action;
         if (step + 1 < steps) named_arrive(BARRIER_OBSERVED(0), MEET);
         if (warp == 0 && lane == 0) {
@@ -179,7 +179,7 @@ GB_DEVICE void account_warp(SlotShared* slots, int group, const EnvRules& one, c
         for (int b = 0; b < BATCH; ++b) {
             f32 q[N_ACTION];
             head.apply(slots[b * GROUPS + group].last, head_packed, q, lane);
-            int best = mlp_argmax(q);
+            int best = argmax<N_ACTION>(q);
             action = lane == b ? best : action;
         }
         if (keeps && step < own.steps) {

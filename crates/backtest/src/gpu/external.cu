@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(32)
     EnvAccount account = accounts[index];
     f32 own[N_ACTION];
     for (int a = 0; a < N_ACTION; ++a) own[a] = q[(i64)index * N_ACTION + a];
-    int action = mlp_argmax(own);
+    int action = argmax<N_ACTION>(own);
     NoTrades sink;
     env_step(rules[window.rules], account, bars[row - 1], next, window.first_bar + t, levels[action],
              t + 2 == window.n_bars, sink);

@@ -1,6 +1,6 @@
 //! Sources and launches of `external.cu`: a bar of every account where Q comes from a model of somebody else's.
 
-use gigabar_gpu::header::PRELUDE;
+use gigabar_gpu::header::{ARGMAX, PRELUDE};
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape};
 
 use super::layout;
@@ -11,7 +11,7 @@ const WARP: usize = 32;
 
 /// Source of `external_begin` and `external_step`; `flags` are those of all rules together.
 pub fn external_source(n_feature: usize, n_action: usize, flags: u32) -> KernelSource {
-    let source = KernelSource::new("external.cu").texts(&[PRELUDE, ENV, WINDOW, MLP, EXTERNAL]).exact();
+    let source = KernelSource::new("external.cu").texts(&[PRELUDE, ARGMAX, ENV, WINDOW, MLP, EXTERNAL]).exact();
     layout::define(source)
         .define("N_FEATURE", n_feature)
         .define("N_ACTION", n_action)

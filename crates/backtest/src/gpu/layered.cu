@@ -118,7 +118,7 @@ GB_DEVICE int decide(const f32* heads, const f64* level) {
     f32 q[N_ACTION];
 #if VOTE == VOTE_NONE
     q_of(heads, q);
-    return mlp_argmax(q);
+    return argmax<N_ACTION>(q);
 #else
     VoteTally tally;
     tally.clear();

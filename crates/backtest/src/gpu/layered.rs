@@ -2,7 +2,7 @@
 //! are in `evaluator/layered.rs`.
 
 use gigabar_gpu::KernelSource;
-use gigabar_gpu::header::PRELUDE;
+use gigabar_gpu::header::{ARGMAX, PRELUDE};
 
 use super::error::EvaluateError;
 use super::layout;
@@ -177,7 +177,7 @@ impl LayeredPlan {
 
 /// Source of `layered_begin` and `layered_step`; `flags` are those of all rules together, `actions` writes every action.
 pub fn step_source(plan: &LayeredPlan, flags: u32, actions: bool) -> KernelSource {
-    let texts = [PRELUDE, ENV, WINDOW, MLP, VOTE, LAYERED_HEADER, LAYERED];
+    let texts = [PRELUDE, ARGMAX, ENV, WINDOW, MLP, VOTE, LAYERED_HEADER, LAYERED];
     plan.define(KernelSource::new("layered.cu").texts(&texts).exact())
         .define("N_HIDDEN", plan.widths.len())
         .define("H1", plan.first_width())

@@ -210,16 +210,3 @@ struct Head {
 #endif
     }
 };
-
-// Index of the largest value; ties go to the lowest index, NaN never wins.
-GB_DEVICE int mlp_argmax(const f32* q) {
-    int best = 0;
-    f32 top = q[0];
-#pragma unroll
-    for (int a = 1; a < N_ACTION; ++a) {
-        bool better = (q[a] > top) | ((top != top) & (q[a] == q[a]));
-        best = better ? a : best;
-        top = better ? q[a] : top;
-    }
-    return best;
-}

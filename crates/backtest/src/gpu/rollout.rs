@@ -1,6 +1,6 @@
 //! Sources and launches of `rollout.cu`, `project.cu`; the buffers all rollouts share. This file owns grid and block.
 
-use gigabar_gpu::header::{PRELUDE, REDUCE};
+use gigabar_gpu::header::{ARGMAX, PRELUDE, REDUCE};
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape};
 
 use super::layout::{self, EnvAccount, EnvBar, EnvRules, EnvWindow, RolloutPair};
@@ -25,7 +25,7 @@ pub(crate) const MAX_GRID_Z: usize = 65_535;
 /// Source of `rollout_greedy`; `flags` are those of all rules together, `one_rules` says that all windows share one set of
 /// them, `actions` writes every action.
 pub fn greedy_source(plan: &MlpPlan, flags: u32, one_rules: bool, actions: bool) -> KernelSource {
-    let source = KernelSource::new("rollout.cu").texts(&[PRELUDE, ENV, WINDOW, MLP, ACCOUNT, ROLLOUT]).exact();
+    let source = KernelSource::new("rollout.cu").texts(&[PRELUDE, ARGMAX, ENV, WINDOW, MLP, ACCOUNT, ROLLOUT]).exact();
     let source = if plan.moves_registers { source.arch_specific() } else { source };
     plan.define(layout::define(source))
         .define("WRITE_ACTIONS", u32::from(actions))

@@ -48,20 +48,10 @@ extern "C" __global__ void __launch_bounds__(32)
     write_row(params[blockIdx.y], features, bar, portfolio, view.observation + env * ROW_FLOATS);
 }
 
-// policy::argmax: ties go to the lowest index, NaN never wins.
-GB_DEVICE u32 best_action(const f32* q) {
-    u32 best = 0;
-    for (u32 a = 1; a < N_ACTION; ++a) {
-        bool was_nan = q[best] != q[best];
-        if (q[a] > q[best] || (was_nan && q[a] == q[a])) best = a;
-    }
-    return best;
-}
-
 GB_DEVICE u32 choose(const LearnerParams& p, EnvPlace& place, u32 e, const f32* q, f64 epsilon) {
     PhiloxWords words = philox_block(p.seed, STREAM_EXPLORE | e, place.steps);
     place.steps += 1;
-    return unit_f64(words.v[0], words.v[1]) < epsilon ? index_below(words.v[2], N_ACTION) : best_action(q);
+    return unit_f64(words.v[0], words.v[1]) < epsilon ? index_below(words.v[2], N_ACTION) : (u32)argmax<(int)N_ACTION>(q);
 }
 
 // A new flat account at a random start; the reward's moving averages live on.

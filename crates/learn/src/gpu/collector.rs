@@ -4,7 +4,7 @@ pub(crate) mod transfer;
 
 use gigabar_backtest::gpu::KEEP_TALLY;
 use gigabar_backtest::gpu::layout::EnvAccount;
-use gigabar_gpu::header::REDUCE;
+use gigabar_gpu::header::{ARGMAX, REDUCE};
 use gigabar_gpu::{Buffer, GpuError, Kernel, KernelSource, LaunchShape};
 
 use super::GpuReplayBuffer;
@@ -28,7 +28,7 @@ pub(crate) fn store_threads(dims: &Dims) -> usize {
 /// whatever the rules say, so that they are the CPU's.
 pub(crate) fn collector_source(dims: &Dims, kind: ReplayKind, flags: u32) -> KernelSource {
     let source = super::shared_source("collector.cu", flags | KEEP_TALLY);
-    let source = source.texts(&[REDUCE, REPLAY_HEADER, REWARD, COLLECTOR]);
+    let source = source.texts(&[ARGMAX, REDUCE, REPLAY_HEADER, REWARD, COLLECTOR]);
     define(source, dims, kind).define("STORE_THREADS", store_threads(dims))
 }
 

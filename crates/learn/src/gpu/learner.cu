@@ -33,7 +33,7 @@ GB_DEVICE f64 largest_weight(const f64* raw, int lane) {
 // y = R + gamma^n·Q(s'), nothing after a termination: of the target network's value of the action the online network prefers
 // (DOUBLE), or of its own best.
 GB_DEVICE f32 bootstrap_target(const f32* target_q, const f32* chooser, f32 reward, f32 discount, bool done) {
-    int best = net_argmax(chooser);
+    int best = argmax<N_ACTION>(chooser);
     f32 value = target_q[0];
 #pragma unroll
     for (int a = 1; a < N_ACTION; ++a) value = a == best ? target_q[a] : value;

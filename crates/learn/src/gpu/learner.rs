@@ -1,5 +1,6 @@
 //! [`Learner`]: the networks of all learners, their optimizer, and the launches of one gradient step.
 
+use gigabar_gpu::header::ARGMAX;
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape, Plain};
 
 use super::guard::{GUARD_HEADER, GpuTrainingGuard, LossRow, guard_constants};
@@ -335,7 +336,8 @@ pub(super) fn learner_source(layout: &NetLayout, dims: &LearnerDims) -> KernelSo
     let linear = layout.hidden.is_empty();
     let n_segment = if linear { 2 } else { dims.n_segment() };
     let adam = AdamConfig::default();
-    let source = super::shared_source("learner.cu", u32::MAX).texts(&[NET, FOLD, GUARD_HEADER, LEARNER, MONITOR]);
+    let source =
+        super::shared_source("learner.cu", u32::MAX).texts(&[ARGMAX, NET, FOLD, GUARD_HEADER, LEARNER, MONITOR]);
     let source = layout
         .define(source)
         .define("BATCH", dims.batch)
@@ -365,7 +367,7 @@ fn kernels(device: &Device, layout: &NetLayout, dims: &LearnerDims) -> Result<Ke
         });
         of_env.push((kernel(env_tile, "dense_forward")?, env_tile));
     }
-    let (large, small) = (TileShape::LARGE, TileShape::SMALL);
+    let (large, small) = (TileShape::GRADIENT, TileShape::SMALL);
     let gradient_tile = if gradient_tiles(layout, large) * n_learner >= 2 * n_sm { large } else { small };
     let source = learner_source(layout, dims);
     Ok(Kernels {

@@ -61,17 +61,4 @@ GB_DEVICE void net_q(const f32* params, const f32* h, f32* q, int lane) {
 #endif
 }
 
-// The first of the largest; a NaN is never it while another is. CPU twin: policy::argmax.
-GB_DEVICE int net_argmax(const f32* q) {
-    int best = 0;
-    f32 top = q[0];
-#pragma unroll
-    for (int a = 1; a < N_ACTION; ++a) {
-        bool better = (q[a] > top) | ((top != top) & (q[a] == q[a]));
-        best = better ? a : best;
-        top = better ? q[a] : top;
-    }
-    return best;
-}
-
 #endif

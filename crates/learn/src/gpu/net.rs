@@ -28,13 +28,23 @@ pub(super) struct TileShape {
 }
 
 impl TileShape {
-    pub(super) const LARGE: Self = Self { m: 128, n: 64, per_m: 8, per_n: 8, split: 2, k: 8 };
+    pub(super) const WIDE: Self = Self { m: 128, n: 64, per_m: 8, per_n: 8, split: 2, k: 8 };
+    pub(super) const LARGE: Self = Self { m: 64, n: 64, per_m: 4, per_n: 4, split: 1, k: 16 };
     pub(super) const SMALL: Self = Self { m: 32, n: 32, per_m: 4, per_n: 4, split: 4, k: 16 };
+    /// Of gradients, which sum over many rows.
+    pub(super) const GRADIENT: Self = Self { m: 64, n: 64, per_m: 8, per_n: 8, split: 2, k: 8 };
 
-    /// Large tiles where they give most multiprocessors work: a thread then reads shared memory half as often for a product.
+    /// For `copies` products of m × n: the larger the tile, the less is read for a product, as long as the multiprocessors have
+    /// work. Measured on an H200.
     pub(super) fn choose(m: usize, n: usize, copies: usize, n_sm: usize) -> Self {
-        let blocks = m.div_ceil(Self::LARGE.m) * n.div_ceil(Self::LARGE.n) * copies;
-        if 4 * blocks >= 3 * n_sm { Self::LARGE } else { Self::SMALL }
+        let blocks = |tile: Self| m.div_ceil(tile.m) * n.div_ceil(tile.n) * copies;
+        if m >= Self::WIDE.m && 3 * blocks(Self::WIDE) >= 2 * n_sm {
+            Self::WIDE
+        } else if blocks(Self::LARGE) >= 2 * n_sm {
+            Self::LARGE
+        } else {
+            Self::SMALL
+        }
     }
 
     pub(super) fn threads(self) -> usize {

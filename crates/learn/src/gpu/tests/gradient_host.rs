@@ -283,8 +283,8 @@ fn a_step_equals_the_trainers_with_every_option() {
         (Activation::Silu, false, true, vec![40], TargetUpdate::Periodic, 0.05),
         (Activation::Relu, true, false, vec![], TargetUpdate::Soft, 0.05),
     ];
-    for (activation, dueling, double, hidden, target, max_grad_norm) in cases {
-        let tile = if double { TileShape::SMALL } else { TileShape::LARGE };
+    let tiles = [TileShape::SMALL, TileShape::LARGE, TileShape::WIDE, TileShape::GRADIENT].into_iter().cycle();
+    for ((activation, dueling, double, hidden, target, max_grad_norm), tile) in cases.into_iter().zip(tiles) {
         let config = DqnConfig {
             activation,
             dueling,

@@ -44,7 +44,7 @@ fn learner_kernels_compile_everywhere() {
         // One architecture compiles every shape, the others the first.
         for shape in &shapes[..if arch == Arch(90) { shapes.len() } else { 1 }] {
             let layout = NetLayout::new(shape).unwrap();
-            for tile in [TileShape::SMALL, TileShape::LARGE] {
+            for tile in [TileShape::SMALL, TileShape::LARGE, TileShape::WIDE, TileShape::GRADIENT] {
                 let sources = (0..shape.hidden.len()).map(|layer| layout.dense_source(layer, tile));
                 for source in sources.chain([layout.gradient_source(tile)]) {
                     spills_nothing(&compiles(&source, arch));
