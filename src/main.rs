@@ -43,6 +43,7 @@ fn run(command: &Command, printer: Printer) -> anyhow::Result<()> {
         Command::Evaluate(args) => commands::evaluate::run(args, printer),
         Command::Backtest(args) => commands::backtest::run(args, printer),
         Command::Data(DataCommand::Check(args)) => commands::data::check(args, printer),
+        Command::Data(DataCommand::Convert(args)) => commands::data::convert(args, printer),
         Command::Data(DataCommand::Synth(args)) => commands::data::synth(args, printer),
         Command::Report(args) => commands::report::run(args, printer),
         Command::Doctor => commands::doctor::run(printer),

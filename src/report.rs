@@ -8,7 +8,7 @@ pub mod sweep;
 pub mod text;
 pub mod verdict;
 
-pub use run_report::{DataSummary, RunReport, TrainingCurve, WindowCurve};
+pub use run_report::{DataFile, DataSummary, RunReport, TrainingCurve, WindowCurve};
 pub use seeds::SeedsReport;
 pub use sweep::SweepReport;
 pub use verdict::Luck;

@@ -1,16 +1,15 @@
 //! `gigabar data`: look at a file of bars, or make one.
 
-use std::fs::File;
-use std::io::{self, Write};
-
-use anyhow::Context;
 use gigabar_market::check::{self, DataReport, Example, Order};
+use gigabar_market::load::load_files;
 use gigabar_market::synth::{PlantedConfig, RandomWalkConfig, planted, random_walk};
-use gigabar_market::{Bars, time};
+use gigabar_market::time::interval;
+use gigabar_market::write;
+use std::io;
 
-use crate::args::{DataCheckArgs, DataSynthArgs, SynthKind};
+use crate::args::{DataCheckArgs, DataConvertArgs, DataSynthArgs, SynthKind};
 use crate::config::RunConfig;
-use crate::dataset::interval;
+use crate::dataset::Dataset;
 use crate::failure::hinted;
 use crate::printer::Printer;
 use crate::setup;
@@ -21,16 +20,24 @@ const MOST_BARS: usize = 2_000_000;
 /// A file that would not load is shown all the same, and is an error.
 pub(crate) fn check(args: &DataCheckArgs, printer: Printer) -> anyhow::Result<()> {
     let config = RunConfig::resolve(&setup::overrides(None, &args.data)?)?;
-    let report = check::check(&args.file, &config.data)?;
-    if printer.is_json() {
-        printer.data_json(&report)?;
-    } else {
-        printer.data(text(&report).trim_end())?;
+    let mut reports: Vec<DataReport> = Vec::new();
+    for path in &args.files {
+        reports.extend(check::check(path, &config.data)?);
     }
-    match (report.refusal, report.hint) {
-        (None, _) => Ok(()),
-        (Some(refusal), Some(hint)) => Err(hinted(refusal, hint)),
-        (Some(refusal), None) => Err(anyhow::anyhow!(refusal)),
+    if !printer.is_json() {
+        let texts: Vec<String> = reports.iter().map(text).collect();
+        printer.data(texts.join("\n\n").trim_end())?;
+    } else if let [report] = reports.as_slice() {
+        printer.data_json(report)?;
+    } else {
+        printer.data_json(&reports)?;
+    }
+    let refusal = reports.into_iter().find_map(|report| Some((report.refusal?, report.hint)));
+    match refusal {
+        None if args.files.len() > 1 => load_files(&args.files, &config.data).map(|_| ()).map_err(Into::into),
+        None => Ok(()),
+        Some((refusal, Some(hint))) => Err(hinted(refusal, hint)),
+        Some((refusal, None)) => Err(anyhow::anyhow!(refusal)),
     }
 }
 
@@ -113,23 +120,21 @@ pub(crate) fn synth(args: &DataSynthArgs, printer: Printer) -> anyhow::Result<()
         SynthKind::Planted => planted(args.bars, args.seed, &PlantedConfig::default())?,
     };
     match &args.out {
-        None => write_bars(io::stdout().lock(), &bars)?,
+        None => write::csv(io::stdout().lock(), &bars)?,
         Some(path) => {
-            let file = File::create_new(path).with_context(|| format!("{}: cannot be created", path.display()))?;
-            write_bars(file, &bars).with_context(|| path.display().to_string())?;
+            write::write(path, &bars)?;
             printer.say(format_args!("{}: {} bars", path.display(), bars.len()));
         }
     }
     Ok(())
 }
 
-fn write_bars(to: impl Write, bars: &Bars) -> csv::Result<()> {
-    let mut out = csv::Writer::from_writer(to);
-    out.write_record(["ts", "open", "high", "low", "close", "volume"])?;
-    for t in 0..bars.len() {
-        let columns = [bars.open(), bars.high(), bars.low(), bars.close(), bars.volume()];
-        let numbers = columns.map(|column| column[t].to_string());
-        out.write_record(std::iter::once(time::iso(bars.ts()[t])).chain(numbers))?;
-    }
-    Ok(out.flush()?)
+pub(crate) fn convert(args: &DataConvertArgs, printer: Printer) -> anyhow::Result<()> {
+    // A name that says nothing should fail before a long file is read.
+    write::Format::of(&args.out)?;
+    let config = RunConfig::resolve(&setup::overrides(None, &args.data)?)?;
+    let dataset = Dataset::load(&args.files, &config.data, printer)?;
+    write::write(&args.out, &dataset.bars)?;
+    printer.say(format_args!("{}: {} bars", args.out.display(), dataset.bars.len()));
+    Ok(())
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::calendar;
-use crate::load::csv::{self, Fault, FaultKind, Table};
-use crate::load::{LoadError, LoadOptions, finish, order};
+use crate::load::table::{self, FaultKind, Table, UNKNOWN};
+use crate::load::{LoadError, LoadOptions, container, finish, order};
 use crate::time::iso;
 
 /// Examples kept of each finding.
@@ -131,19 +131,24 @@ impl Finding {
     }
 }
 
-/// Reads a file leniently and counts what it holds.
+/// Reads a file leniently and counts what it holds: one report, or of an archive one for each member.
 ///
 /// # Errors
 /// [`LoadError`] when the file holds no rows at all: it cannot be read, is no text, or its columns cannot be told.
-pub fn check(path: &Path, options: &LoadOptions) -> Result<DataReport, LoadError> {
-    let mut table = csv::read(path, options)?;
-    let verdict = finish(path, &table, options);
+pub fn check(path: &Path, options: &LoadOptions) -> Result<Vec<DataReport>, LoadError> {
+    let stored = container::read(path)?;
+    let report = |part| Ok(of_table(table::read(part, options)?, &stored.sha256, options));
+    stored.parts.into_iter().map(report).collect()
+}
+
+fn of_table(mut table: Table, sha256: &str, options: &LoadOptions) -> DataReport {
+    let verdict = finish(std::slice::from_ref(&table), options);
     if let Some(name) = &options.symbol
         && !table.symbols.is_empty()
     {
-        table = only(table, name);
+        only(&mut table, name);
     }
-    let mut report = empty(path, &table);
+    let mut report = empty(&table, sha256);
     match verdict {
         Ok(loaded) => (report.loads, report.notes) = (true, loaded.notes),
         Err(error) => {
@@ -155,39 +160,23 @@ pub fn check(path: &Path, options: &LoadOptions) -> Result<DataReport, LoadError
     sequence(&table, &mut report);
     faults(&table, &mut report);
     values(&table, &mut report);
-    Ok(report)
+    report
 }
 
 /// The rows of one symbol; those that could not be split into fields belong to any.
-fn only(mut table: Table, name: &str) -> Table {
-    let Some(index) = table.symbols.iter().position(|s| s.eq_ignore_ascii_case(name)) else { return table };
+fn only(table: &mut Table, name: &str) {
+    let Some(index) = table.symbols.iter().position(|s| s.eq_ignore_ascii_case(name)) else { return };
     let index = index as u32;
     let keep: Vec<bool> = table.symbol_of.iter().map(|&s| s == index).collect();
-    let c = &mut table.columns;
-    for column in [&mut c.open, &mut c.high, &mut c.low, &mut c.close, &mut c.volume] {
-        retain(column, &keep);
-    }
-    retain(&mut c.ts, &keep);
-    retain(&mut table.lines, &keep);
-    retain(&mut table.symbol_of, &keep);
-    table.faults.retain(|f| f.symbol == index || f.symbol == csv::UNKNOWN);
-    table.rows = table.lines.len() + table.faults.iter().filter(|f| is_unreadable(f)).count();
-    table
+    table.retain(&keep);
+    table.faults.retain(|f| f.symbol == index || f.symbol == UNKNOWN);
+    table.rows = table.lines.len() + table.faults.iter().filter(|f| f.is_unreadable()).count();
 }
 
-fn retain<T>(column: &mut Vec<T>, keep: &[bool]) {
-    let mut kept = keep.iter();
-    column.retain(|_| kept.next().is_some_and(|&k| k));
-}
-
-fn is_unreadable(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::Time | FaultKind::Fields { .. })
-}
-
-fn empty(path: &Path, table: &Table) -> DataReport {
+fn empty(table: &Table, sha256: &str) -> DataReport {
     DataReport {
-        path: path.display().to_string(),
-        sha256: table.sha256.clone(),
+        path: table.path.display().to_string(),
+        sha256: sha256.to_owned(),
         dialect: table.dialect.clone(),
         loads: false,
         refusal: None,
