@@ -321,8 +321,18 @@ pub(crate) struct DataConvertArgs {
     pub(crate) data: DataArgs,
 }
 
+const CHECK_HELP: &str = "\
+Examples:
+  gigabar data check bars.csv
+  gigabar data check bars.csv.gz --html check.html
+  gigabar data check 2023.parquet 2024.parquet --json";
+
 #[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
 pub(crate) struct DataCheckArgs {
+    /// Write a page with plots, one file that opens offline.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Bars: CSV, Parquet or DBN, plain or packed (.gz, .zst, .zip); several files make one series.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
@@ -337,6 +347,17 @@ pub(crate) enum SynthKind {
     RandomWalk,
     /// A pattern that the features show.
     Planted,
+    /// What markets look like: regimes, clustered volatility, jumps, an intraday pattern, sessions; no pattern in the sign.
+    Market,
+}
+
+/// When a made market trades.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SynthSession {
+    /// Around the clock, every day.
+    Always,
+    /// Monday to Friday, 09:30 to 16:00 in New York.
+    Us,
 }
 
 #[derive(Debug, Args)]
@@ -344,9 +365,15 @@ pub(crate) struct DataSynthArgs {
     /// What kind of market.
     #[arg(value_enum)]
     pub(crate) kind: SynthKind,
-    /// The file to write [default: stdout].
+    /// The file to write, by its end CSV (.csv, .csv.gz) or Parquet (.parquet) [default: stdout].
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Of `market`: when it trades [default: always].
+    #[arg(long, value_enum)]
+    pub(crate) session: Option<SynthSession>,
+    /// Of `market`: length of a bar, such as 1min, 1h or 1d [default: 1h, in sessions 30min].
+    #[arg(long, value_name = "LENGTH")]
+    pub(crate) interval: Option<String>,
     /// Number of bars.
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub(crate) bars: usize,

@@ -1,5 +1,6 @@
 //! What a run found, and how it is shown: [`RunReport`] is `report.json`; `text`, `csv` and `html` render it.
 
+pub mod check_page;
 pub mod csv;
 pub mod html;
 pub mod run_report;

@@ -1,18 +1,23 @@
 //! `gigabar data`: look at a file of bars, or make one.
 
-use gigabar_market::check::{self, DataReport, Example, Order};
-use gigabar_market::load::load_files;
-use gigabar_market::synth::{PlantedConfig, RandomWalkConfig, planted, random_walk};
-use gigabar_market::time::interval;
-use gigabar_market::write;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
 
-use crate::args::{DataCheckArgs, DataConvertArgs, DataSynthArgs, SynthKind};
+use crate::args::{DataCheckArgs, DataConvertArgs, DataSynthArgs, SynthKind, SynthSession};
 use crate::config::RunConfig;
 use crate::dataset::Dataset;
 use crate::failure::hinted;
 use crate::printer::Printer;
 use crate::setup;
+use anyhow::{Context, anyhow};
+use gigabar::report::check_page::{self, Section};
+use gigabar_market::check::{self, DataReport, Example, Order};
+use gigabar_market::load::{load, load_files};
+use gigabar_market::resample::length_ns;
+use gigabar_market::synth::{MarketConfig, PlantedConfig, RandomWalkConfig, Session, market, planted, random_walk};
+use gigabar_market::time::interval;
+use gigabar_market::write;
 
 /// Hourly bars from 2020 on; not many more have time stamps of 64-bit nanoseconds.
 const MOST_BARS: usize = 2_000_000;
@@ -20,10 +25,15 @@ const MOST_BARS: usize = 2_000_000;
 /// A file that would not load is shown all the same, and is an error.
 pub(crate) fn check(args: &DataCheckArgs, printer: Printer) -> anyhow::Result<()> {
     let config = RunConfig::resolve(&setup::overrides(None, &args.data)?)?;
-    let mut reports: Vec<DataReport> = Vec::new();
+    let mut by_file: Vec<Vec<DataReport>> = Vec::new();
     for path in &args.files {
-        reports.extend(check::check(path, &config.data)?);
+        by_file.push(check::check(path, &config.data)?);
     }
+    if let Some(page) = &args.html {
+        write_page(page, args, &config, &by_file)?;
+        printer.say(format_args!("page: {}", page.display()));
+    }
+    let reports: Vec<DataReport> = by_file.into_iter().flatten().collect();
     if !printer.is_json() {
         let texts: Vec<String> = reports.iter().map(text).collect();
         printer.data(texts.join("\n\n").trim_end())?;
@@ -37,8 +47,26 @@ pub(crate) fn check(args: &DataCheckArgs, printer: Printer) -> anyhow::Result<()
         None if args.files.len() > 1 => load_files(&args.files, &config.data).map(|_| ()).map_err(Into::into),
         None => Ok(()),
         Some((refusal, Some(hint))) => Err(hinted(refusal, hint)),
-        Some((refusal, None)) => Err(anyhow::anyhow!(refusal)),
+        Some((refusal, None)) => Err(anyhow!(refusal)),
     }
+}
+
+/// A page that never replaces a file.
+fn write_page(
+    page: &Path,
+    args: &DataCheckArgs,
+    config: &RunConfig,
+    by_file: &[Vec<DataReport>],
+) -> anyhow::Result<()> {
+    let mut sections = Vec::new();
+    for (path, reports) in args.files.iter().zip(by_file) {
+        // What does not load has a report that says why, and no plots.
+        let mut bars = load(path, &config.data).ok().map(|loaded| loaded.bars);
+        sections.extend(reports.iter().map(|report| Section { report, bars: bars.take() }));
+    }
+    let html = check_page::render(&sections);
+    let mut file = File::create_new(page).with_context(|| format!("{}: cannot be created", page.display()))?;
+    file.write_all(html.as_bytes()).with_context(|| page.display().to_string())
 }
 
 /// The report for people: what the file is, then every finding with its first lines.
@@ -89,6 +117,27 @@ fn text(report: &DataReport) -> String {
         out.push_str(&format!("{:>8}  {name}\n", finding.count));
         push_examples(&mut out, finding.count, &finding.examples);
     }
+    let odd =
+        [("jumps of 15 robust deviations or more", &report.jumps), ("runs of five or more equal bars", &report.stale)];
+    for (name, finding) in odd {
+        out.push_str(&format!("{:>8}  {name}\n", finding.count));
+        push_examples(&mut out, finding.count, &finding.examples);
+    }
+    if let Some(hours) = &report.hours {
+        out.push_str(&format!(
+            "\nhours       {} to {} {}: {} bars missing inside them, {} days of trading without any, {} bars outside\n",
+            hours.from, hours.to, hours.zone, hours.missing_bars, hours.days_without_bars, hours.unusual_bars
+        ));
+        for (day, n) in &hours.worst_days {
+            out.push_str(&format!("{:>10}{day}: {n} missing\n", ""));
+        }
+    }
+    if !report.suggestions.is_empty() {
+        out.push('\n');
+    }
+    for suggestion in &report.suggestions {
+        out.push_str(&format!("try         {suggestion}\n"));
+    }
     out.push_str(if report.loads { "\nloads       yes" } else { "\nloads       no" });
     out
 }
@@ -112,12 +161,19 @@ fn order(order: Order) -> &'static str {
 }
 
 pub(crate) fn synth(args: &DataSynthArgs, printer: Printer) -> anyhow::Result<()> {
-    if args.bars > MOST_BARS {
+    if args.kind != SynthKind::Market && (args.session.is_some() || args.interval.is_some()) {
+        return Err(hinted(
+            "--session and --interval are settings of `market`",
+            "gigabar data synth market --session us",
+        ));
+    }
+    if args.kind != SynthKind::Market && args.bars > MOST_BARS {
         return Err(hinted(format!("--bars {}: at most {MOST_BARS}", args.bars), "the calendar ends in the year 2262"));
     }
     let bars = match args.kind {
         SynthKind::RandomWalk => random_walk(args.bars, args.seed, &RandomWalkConfig::default())?,
         SynthKind::Planted => planted(args.bars, args.seed, &PlantedConfig::default())?,
+        SynthKind::Market => market(args.bars, args.seed, &market_config(args)?)?.bars,
     };
     match &args.out {
         None => write::csv(io::stdout().lock(), &bars)?,
@@ -127,6 +183,17 @@ pub(crate) fn synth(args: &DataSynthArgs, printer: Printer) -> anyhow::Result<()
         }
     }
     Ok(())
+}
+
+fn market_config(args: &DataSynthArgs) -> anyhow::Result<MarketConfig> {
+    let session = match args.session {
+        Some(SynthSession::Us) => Session::Us,
+        Some(SynthSession::Always) | None => Session::Always,
+    };
+    let usual = if session == Session::Us { "30min" } else { "1h" };
+    let interval_ns =
+        length_ns(args.interval.as_deref().unwrap_or(usual)).map_err(|why| anyhow!("--interval: {why}"))?;
+    Ok(MarketConfig { session, interval_ns, ..MarketConfig::default() })
 }
 
 pub(crate) fn convert(args: &DataConvertArgs, printer: Printer) -> anyhow::Result<()> {

@@ -1,5 +1,7 @@
 //! What a file holds and what is wrong with it, counted: also for files that [`load`](crate::load::load) refuses.
 
+mod oddities;
+
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -9,6 +11,8 @@ use crate::calendar;
 use crate::load::table::{self, FaultKind, Table, UNKNOWN};
 use crate::load::{LoadError, LoadOptions, container, finish, order};
 use crate::time::iso;
+
+pub use oddities::Hours;
 
 /// Examples kept of each finding.
 pub const MAX_EXAMPLES: usize = 5;
@@ -74,6 +78,18 @@ pub struct DataReport {
     pub zero_volume: Finding,
     /// Rows whose high equals their low.
     pub flat: Finding,
+    /// Closes 15 robust standard deviations or more from the one before, in order of time.
+    pub jumps: Finding,
+    /// Days and ratios of jumps that look like splits.
+    pub likely_splits: Vec<String>,
+    /// Runs of five or more bars with the same four prices.
+    pub stale: Finding,
+    /// Bars in the longest of them.
+    pub longest_stale_run: usize,
+    /// When the market trades, where the bars show it.
+    pub hours: Option<Hours>,
+    /// Flags that would mend what was found.
+    pub suggestions: Vec<String>,
 }
 
 /// How stamps run down a file.
@@ -160,6 +176,8 @@ fn of_table(mut table: Table, sha256: &str, options: &LoadOptions) -> DataReport
     sequence(&table, &mut report);
     faults(&table, &mut report);
     values(&table, &mut report);
+    oddities::find(&table, options, &mut report);
+    report.suggestions = oddities::suggestions(&table, options, &report);
     report
 }
 
@@ -204,6 +222,12 @@ fn empty(table: &Table, sha256: &str) -> DataReport {
         negative_volumes: Finding::default(),
         zero_volume: Finding::default(),
         flat: Finding::default(),
+        jumps: Finding::default(),
+        likely_splits: Vec::new(),
+        stale: Finding::default(),
+        longest_stale_run: 0,
+        hours: None,
+        suggestions: Vec::new(),
     }
 }
 

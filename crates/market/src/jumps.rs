@@ -10,8 +10,11 @@ const NEAR: f64 = 0.03;
 const MAD_TO_SIGMA: f64 = 1.4826;
 /// A split moves the price by more than this many robust deviations.
 const SPLIT_Z: f64 = 8.0;
-/// And by more than this many of those of the twenty bars before: oil's fall by a third in January 1991 was 8.
-const LOCAL_Z: f64 = 10.0;
+/// And by more than this many of those of the twenty bars before: oil's fall by half in April 2020 was 7 of them, Oracle's
+/// split in January 2000 was 8.3.
+const LOCAL_Z: f64 = 8.0;
+/// Bars that show what is usual.
+const MIN_BARS: usize = 60;
 /// New shares for old ones, as companies choose them.
 const RATIOS: [(u32, u32); 18] = [
     (3, 2),
@@ -52,8 +55,12 @@ pub struct Jump {
     pub split: Option<(u32, u32)>,
 }
 
-/// Jumps of `min_z` robust deviations or more, in order of time. None where prices hardly ever move.
+/// Jumps of `min_z` robust deviations or more, in order of time. None where prices hardly ever move, and none of fewer than
+/// sixty bars: what is usual needs some to show.
 pub fn jumps(open: &[f64], close: &[f64], min_z: f64) -> Vec<Jump> {
+    if close.len() < MIN_BARS {
+        return Vec::new();
+    }
     let Some((median, sigma)) = robust(close) else { return Vec::new() };
     let z = |row: usize| ((close[row] / close[row - 1]).ln() - median) / sigma;
     let jump = |row: usize| {
@@ -143,6 +150,6 @@ mod tests {
         close[120] = 300.0;
         let found = jumps(&close, &close, 15.0);
         assert_eq!(found.iter().map(|jump| jump.row).collect::<Vec<_>>(), [120, 121]);
-        assert!(jumps(&[1.0; 50], &[1.0; 50], 1.0).is_empty());
+        assert!(jumps(&[1.0; 500], &[1.0; 500], 1.0).is_empty());
     }
 }

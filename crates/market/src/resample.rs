@@ -76,6 +76,18 @@ pub fn parse(text: &str, zone: TimeZone) -> Result<Resample, String> {
     Ok(Resample { step, anchor, zone })
 }
 
+/// Nanoseconds of a length that divides a day, or of a day: `15min`, `1h`, `1d`.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn length_ns(text: &str) -> Result<i64, String> {
+    match parse(text, TimeZone::UTC)? {
+        Resample { step: Step::Within(ns), anchor: SignedDuration::ZERO, .. } => Ok(ns),
+        Resample { step: Step::Day, anchor: SignedDuration::ZERO, .. } => Ok(DAY_NS),
+        _ => Err(format!("{text:?} is neither a day nor a part of one")),
+    }
+}
+
 fn not_a_length(text: &str) -> String {
     format!("{text:?} is not a length of bars")
 }

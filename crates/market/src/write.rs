@@ -117,13 +117,21 @@ pub fn write(path: &Path, bars: &Bars) -> Result<(), WriteError> {
 pub fn csv(to: impl Write, bars: &Bars) -> io::Result<()> {
     let mut out = csv::Writer::from_writer(to);
     let symbol = bars.symbol();
-    out.write_record(std::iter::once("ts").chain(symbol.map(|_| "symbol")).chain(NUMBERS))?;
+    out.write_record(std::iter::once("ts").chain(symbol.map(|_| "symbol")).chain(NUMBERS)).map_err(cause)?;
     for t in 0..bars.len() {
         let numbers = columns(bars).map(|column| column[t].to_string());
         let text = std::iter::once(iso(bars.ts()[t])).chain(symbol.map(str::to_owned));
-        out.write_record(text.chain(numbers))?;
+        out.write_record(text.chain(numbers)).map_err(cause)?;
     }
     out.flush()
+}
+
+/// The system's error itself, so that a reader who leaves early is known as such.
+fn cause(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
 }
 
 fn columns(bars: &Bars) -> [&[f64]; NUMBERS.len()] {

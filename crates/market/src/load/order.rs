@@ -107,9 +107,11 @@ fn best_order(table: &Table) -> Option<[usize; 4]> {
         let bad = (0..rows).filter(|&row| violates(arranged(row, *order))).count();
         (bad as f64) < 0.1 * SUSPICIOUS * rows as f64
     };
+    let newest_first = table.columns.ts.first() > table.columns.ts.last();
     let jump = |order: [usize; 4]| -> f64 {
         (1..rows)
-            .map(|row| (arranged(row, order)[0] - arranged(row - 1, order)[3]).abs())
+            .map(|row| if newest_first { (row, row - 1) } else { (row - 1, row) })
+            .map(|(before, after)| (arranged(after, order)[0] - arranged(before, order)[3]).abs())
             .filter(|d| d.is_finite())
             .sum()
     };

@@ -240,6 +240,13 @@ fn dbn_prices_symbols_and_refusals() {
     let one = from(encode(bars, &mixed()), &symbol).unwrap();
     assert_eq!(one.bars.open(), [10.000000001, 9.25]);
     assert_eq!((one.bars.volume(), one.lines, one.bars.symbol()), (&[7.0, 7.0][..], vec![1, 3], Some("AAA")));
+    // What Databento's own package wrote.
+    for (symbol, line) in [("AAA", 1), ("BBB", 2)] {
+        let options = LoadOptions { symbol: Some(symbol.into()), ..LoadOptions::default() };
+        let made = load(&file("bars.dbn"), &options).unwrap();
+        assert_eq!(made.lines[0], line);
+        assert_same(&made, symbol, "2024-01-15T09:30:00Z");
+    }
     let undefined = vec![bar(0, 1, 10_000_000_000), undefined(1)];
     assert_eq!(
         from(encode(bars, &undefined), &none).unwrap_err(),

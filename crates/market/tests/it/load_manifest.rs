@@ -87,9 +87,12 @@ const NOT_BARS: &[(&str, &str)] = &[
     ("databento-dbn/test_data.ohlcv-1d.v1.dbn.zst", ": holds 0 usable bars; at least 2 are needed"),
     ("databento-dbn/futures_ohlcv-1m_2024-07-01T23-40_2024-07-02T00-10.dbn.zst", ": holds 2 symbols: ESU4, NQU4"),
     ("nautilus/bars-64bit.parquet", ", column open: is of type fixed_len_byte_array[8], which holds no numbers"),
-    ("oracles/backtesting.py-0.6.6_GOOG_SmaCross10-30_testsuite.trades.csv", ", line 1: the header has no column for time, open, high, low, close; its columns are Size, EntryBar, ExitBar, EntryPrice, \
+    (
+        "oracles/backtesting.py-0.6.6_GOOG_SmaCross10-30_testsuite.trades.csv",
+        ", line 1: the header has no column for time, open, high, low, close; its columns are Size, EntryBar, ExitBar, EntryPrice, \
          ExitPrice, SL, TP, PnL, Commission, ReturnPct, EntryTime, ExitTime, Duration, Tag, Entry_SMA(C,10), \
-         Exit_SMA(C,10), Entry_SMA(C,30), Exit_SMA(C,30)"),
+         Exit_SMA(C,10), Entry_SMA(C,30), Exit_SMA(C,30)",
+    ),
     (
         "freqtrade/kraken-BCHEUR-trades.csv",
         ", line 1: 3 fields, 2 of them numbers after the time stamp; a bar without a header needs open, high, low and close",
@@ -289,8 +292,6 @@ fn decisions_about_columns_are_noted() {
         [
             "Adj Close differs from close in 1468 of 1504 rows (splits or dividends); close is used (--adjust scales to it)",
             "prices jump as at a split: 2005-06-09 (2:1); nothing is adjusted"
-        ]
-    ); close is used (--adjust scales to it)"
         ]
     );
 }

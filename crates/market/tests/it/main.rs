@@ -7,5 +7,7 @@ mod load_formats;
 mod load_manifest;
 mod load_random;
 mod load_texts;
+mod oddities;
 mod resample;
+mod vendors;
 mod write;

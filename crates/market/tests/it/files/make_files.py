@@ -9,6 +9,7 @@ import os
 import zipfile
 from datetime import timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -137,3 +138,25 @@ by_session = local.groupby(shifted).agg(RULES)
 by_session.index = pd.DatetimeIndex([s.tz_localize(zone) for s in by_session.index])
 add("1d@17:00", by_session)
 pd.concat(parts).to_csv("resampled.csv", index_label="ts")
+
+# Two instruments on alternate records, DBN version 3, by Databento's own package databento-dbn.
+import databento_dbn as db  # noqa: E402
+
+start = 1_705_311_000_000_000_000
+def mapping(symbol, number):
+    interval = SimpleNamespace(
+        start_date=pd.Timestamp("2024-01-15").date(), end_date=pd.Timestamp("2024-01-16").date(), symbol=number)
+    return SimpleNamespace(raw_symbol=symbol, intervals=[interval])
+
+
+metadata = db.Metadata(
+    dataset="XNAS.ITCH", start=start, stype_in=db.SType.RAW_SYMBOL, stype_out=db.SType.INSTRUMENT_ID,
+    schema=db.Schema.OHLCV_1M, symbols=["AAA", "BBB"], partial=[], not_found=[], mappings=[mapping("AAA", "1"), mapping("BBB", "2")])
+with open("bars.dbn", "wb") as f:
+    f.write(metadata.encode())
+    for i in range(5):
+        for instrument in (1, 2):
+            prices = {k: int(PRICES[k][i] * 1e9) for k in ("open", "high", "low", "close")}
+            f.write(bytes(db.OHLCVMsg(
+                rtype=db.RType.OHLCV_1M, publisher_id=2, instrument_id=instrument, ts_event=start + i * 60_000_000_000,
+                volume=int(PRICES["volume"][i]), **prices)))
