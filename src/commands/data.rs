@@ -100,7 +100,7 @@ fn text(report: &DataReport) -> String {
         gaps.missing_bars,
         interval(gaps.longest_ns)
     ));
-    push_examples(&mut out, gaps.count, &gaps.examples);
+    push_examples(&mut out, report.counted, gaps.count, &gaps.examples);
     let findings = [
         ("duplicate stamps", &report.duplicates),
         ("rows out of order", &report.unsorted),
@@ -115,13 +115,13 @@ fn text(report: &DataReport) -> String {
     ];
     for (name, finding) in findings {
         out.push_str(&format!("{:>8}  {name}\n", finding.count));
-        push_examples(&mut out, finding.count, &finding.examples);
+        push_examples(&mut out, report.counted, finding.count, &finding.examples);
     }
     let odd =
         [("jumps of 15 robust deviations or more", &report.jumps), ("runs of five or more equal bars", &report.stale)];
     for (name, finding) in odd {
         out.push_str(&format!("{:>8}  {name}\n", finding.count));
-        push_examples(&mut out, finding.count, &finding.examples);
+        push_examples(&mut out, report.counted, finding.count, &finding.examples);
     }
     if let Some(hours) = &report.hours {
         out.push_str(&format!(
@@ -142,9 +142,9 @@ fn text(report: &DataReport) -> String {
     out
 }
 
-fn push_examples(out: &mut String, count: usize, examples: &[Example]) {
+fn push_examples(out: &mut String, counted: &str, count: usize, examples: &[Example]) {
     for example in examples {
-        out.push_str(&format!("{:>10}line {}: {}\n", "", example.line, example.text));
+        out.push_str(&format!("{:>10}{counted} {}: {}\n", "", example.line, example.text));
     }
     if count > examples.len() && !examples.is_empty() {
         out.push_str(&format!("{:>10}… and {} more\n", "", count - examples.len()));

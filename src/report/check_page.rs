@@ -148,7 +148,7 @@ fn findings(out: &mut String, report: &DataReport) {
             let _ = write!(out, "<tr><td class=\"n\">{count}</td><td>{name}</td><td class=\"soft\">{text}</td></tr>");
         }
     }
-    out.push_str("</table><p class=\"soft\">Numbers before examples are lines, rows or records of the file.</p>");
+    let _ = write!(out, "</table><p class=\"soft\">A number before an example is that of its {}.</p>", report.counted);
 }
 
 #[cfg(test)]

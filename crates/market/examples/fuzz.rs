@@ -8,6 +8,7 @@ use std::io::Write;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gigabar_market::Bars;
@@ -15,6 +16,8 @@ use gigabar_market::check::check;
 use gigabar_market::load::{LoadOptions, load};
 use gigabar_market::rng::Philox;
 
+/// Panics, of which those that reach this program end it.
+static CAUGHT: AtomicU64 = AtomicU64::new(0);
 /// Longest a case may take; the largest seed files load in a hundredth of a second.
 const SLOW: Duration = Duration::from_secs(10);
 /// Larger seed files are cut: mutations of small ones reach more.
@@ -60,7 +63,9 @@ fn main() -> ExitCode {
         return usage();
     }
     // Panics inside a decoder that the loader catches are the loader's answer, and no news.
-    std::panic::set_hook(Box::new(|_| {}));
+    std::panic::set_hook(Box::new(|_| {
+        CAUGHT.fetch_add(1, Ordering::Relaxed);
+    }));
     let path = PathBuf::from(format!("{target}-{seed}.case"));
     let (mut cases, mut loaded, mut slowest) = (0u64, 0u64, Duration::ZERO);
     let begin = Instant::now();
@@ -95,7 +100,11 @@ fn main() -> ExitCode {
         }
         cases += 1;
     }
-    println!("{target}: seed {seed}, {cases} cases in {seconds} s, {loaded} of them loaded, the slowest {slowest:?}");
+    let caught = CAUGHT.load(Ordering::Relaxed);
+    println!(
+        "{target}: seed {seed}, {cases} cases in {seconds} s, {loaded} loaded, {caught} panics of decoders caught, \
+         the slowest {slowest:?}"
+    );
     ExitCode::SUCCESS
 }
 

@@ -17,7 +17,8 @@ pub use oddities::Hours;
 /// Examples kept of each finding.
 pub const MAX_EXAMPLES: usize = 5;
 
-/// Everything found in a file. Lines count from 1, in the decompressed text.
+/// Everything found in a file (or a member of an archive), from and to aside: what [`crate::load::load`] would cut off is
+/// counted too.
 #[derive(Debug, Clone, Serialize)]
 pub struct DataReport {
     /// The file.
@@ -26,6 +27,8 @@ pub struct DataReport {
     pub sha256: String,
     /// How it is laid out.
     pub dialect: String,
+    /// What the numbers of examples count, from 1: `line` of the unpacked text, `row` of Parquet, `record` of DBN.
+    pub counted: &'static str,
     /// Whether it loads with the same options.
     pub loads: bool,
     /// Why not.
@@ -118,7 +121,7 @@ pub struct Finding {
 /// One occurrence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Example {
-    /// Line of the file.
+    /// Line (row, record) of the file.
     pub line: u64,
     /// What is there.
     pub text: String,
@@ -196,6 +199,7 @@ fn empty(table: &Table, sha256: &str) -> DataReport {
         path: table.path.display().to_string(),
         sha256: sha256.to_owned(),
         dialect: table.dialect.clone(),
+        counted: (table.place)(0).counted(),
         loads: false,
         refusal: None,
         hint: None,
@@ -300,9 +304,9 @@ fn duplicates(table: &Table, report: &mut DataReport) {
         rows.windows(2).filter(|w| key(w[0]) == key(w[1])).map(|w| (w[1], w[0])).collect();
     repeated.sort_unstable();
     for (row, earlier) in repeated {
-        report
-            .duplicates
-            .add(table.lines[row], || format!("{} is already on line {}", iso(ts[row]), table.lines[earlier]));
+        report.duplicates.add(table.lines[row], || {
+            format!("{} is already on {}", iso(ts[row]), (table.place)(table.lines[earlier]))
+        });
     }
 }
 

@@ -20,7 +20,10 @@ const STALE_BARS: usize = 5;
 const USUAL: f64 = 0.5;
 /// Days needed to know the hours of trading.
 const MIN_DAYS: usize = 10;
-const DAY_NS: i64 = 86_400_000_000_000;
+/// How the layout of files ends whose stamps are instants.
+const INSTANTS: &str = "stamps are UTC instants";
+const SECOND_NS: i64 = 1_000_000_000;
+const DAY_NS: i64 = 86_400 * SECOND_NS;
 
 /// Hours of trading as the bars show them, and what lacks inside them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -65,6 +68,23 @@ pub(super) fn find(table: &Table, options: &LoadOptions, report: &mut DataReport
     let zone = options.tz.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC);
     let ts: Vec<i64> = order.iter().map(|&row| table.columns.ts[row]).collect();
     report.hours = hours(&ts, report.interval_ns, &zone);
+    // Stamps without a zone would be read anew in one; instants only get another clock.
+    if options.tz.is_none() && report.dialect.ends_with(INSTANTS) {
+        report.suggestions.extend(better_clock(&ts, report));
+    }
+}
+
+/// A zone in whose clock the hours of trading are far more regular than in UTC: they move with its summer time.
+fn better_clock(ts: &[i64], report: &DataReport) -> Option<String> {
+    let irregular = |hours: &Hours| hours.missing_bars + hours.unusual_bars;
+    let now = irregular(report.hours.as_ref()?);
+    let of = |name: &'static str| {
+        let zone = TimeZone::get(name).ok()?;
+        Some((irregular(&hours(ts, report.interval_ns, &zone)?), name))
+    };
+    let (best, name) = ["America/New_York", "Europe/Berlin"].into_iter().filter_map(of).min()?;
+    (now > 0 && 4 * best < now)
+        .then(|| format!("--tz {name}: hours of trading move with its summer time; --resample and --from follow --tz"))
 }
 
 fn stale(table: &Table, order: &[usize], report: &mut DataReport) {
@@ -76,9 +96,10 @@ fn stale(table: &Table, order: &[usize], report: &mut DataReport) {
     }
 }
 
-/// Usual times per weekday, from the bars of at least two weeks; `None` for longer bars and for what follows no clock.
+/// Usual times per weekday, from the bars of at least two weeks; `None` for bars
+/// of a day or more, of less than a second, and of what divides no day.
 fn hours(ts: &[i64], interval: i64, zone: &TimeZone) -> Option<Hours> {
-    if interval <= 0 || interval >= DAY_NS || DAY_NS % interval != 0 {
+    if !(SECOND_NS..DAY_NS).contains(&interval) || DAY_NS % interval != 0 {
         return None;
     }
     let mut days: BTreeMap<jiff::civil::Date, Vec<u32>> = BTreeMap::new();
@@ -139,7 +160,7 @@ fn hours(ts: &[i64], interval: i64, zone: &TimeZone) -> Option<Hours> {
 
 /// The flags that would mend what was found.
 pub(super) fn suggestions(table: &Table, options: &LoadOptions, report: &DataReport) -> Vec<String> {
-    let mut out = Vec::new();
+    let mut out = report.suggestions.clone();
     let count = |f: &Finding| f.count;
     if table.symbols.len() > 1 && options.symbol.is_none() {
         out.push("--symbol NAME takes one of the symbols".to_owned());

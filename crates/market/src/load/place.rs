@@ -14,6 +14,15 @@ pub enum Place {
 }
 
 impl Place {
+    /// What is counted.
+    pub fn counted(self) -> &'static str {
+        match self {
+            Self::Line(_) => "line",
+            Self::Row(_) => "row",
+            Self::Record(_) => "record",
+        }
+    }
+
     /// The number alone.
     pub fn number(self) -> u64 {
         match self {
@@ -24,10 +33,6 @@ impl Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line(n) => write!(f, "line {n}"),
-            Self::Row(n) => write!(f, "row {n}"),
-            Self::Record(n) => write!(f, "record {n}"),
-        }
+        write!(f, "{} {}", self.counted(), self.number())
     }
 }
