@@ -25,6 +25,13 @@ use clap::Parser;
 use printer::{Printer, Verbosity};
 
 fn main() -> ExitCode {
+    // A decoder's panic is an error of its file, which is told as one.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !gigabar_market::load::is_decoding() {
+            hook(info);
+        }
+    }));
     let cli = Cli::parse();
     let verbosity = match (cli.output.quiet, cli.output.verbose) {
         (true, _) => Verbosity::Quiet,

@@ -162,9 +162,15 @@ impl Resample {
         let n = bars.len();
         let edges: Vec<usize> = made.first_row.iter().copied().chain([n]).collect();
         let counts: Vec<usize> = edges.windows(2).map(|w| w[1] - w[0]).collect();
-        let mut sorted = counts.clone();
-        sorted.sort_unstable();
-        let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
+        // How far from its begin the bars of a bucket begin and end.
+        let since = |t: usize, row: usize| bars.ts()[row] - made.columns.ts[t];
+        let begins: Vec<i64> = (0..counts.len()).map(|t| since(t, edges[t])).collect();
+        let ends: Vec<i64> = (0..counts.len()).map(|t| since(t, edges[t + 1] - 1)).collect();
+        let partial = [
+            ("first", counts.first(), begins.first() > median(&begins).as_ref()),
+            ("last", counts.last(), ends.last() < median(&ends).as_ref()),
+        ];
+        let usual = median(&counts).unwrap_or(0);
         let zone = self.zone.iana_name().unwrap_or("UTC");
         made.notes.push(format!("{n} bars of {} made into {}, {zone}", interval(bars.interval_ns()), counts.len()));
         if let Step::Within(ns) = self.step
@@ -176,12 +182,18 @@ impl Resample {
                 interval(bars.interval_ns())
             ));
         }
-        for (name, count) in [("first", counts.first()), ("last", counts.last())] {
-            if let Some(count) = count.filter(|count| **count < usual) {
+        for (name, count, is_partial) in partial {
+            if let Some(count) = count.filter(|_| is_partial) {
                 made.notes.push(format!("the {name} bar is of {count} bars, the median is {usual}: it may be partial"));
             }
         }
     }
+}
+
+fn median<T: Copy + Ord>(values: &[T]) -> Option<T> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied()
 }
 
 fn begin(made: &mut Resampled, bars: &Bars, row: usize, start: i64) {

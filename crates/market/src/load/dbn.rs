@@ -1,7 +1,6 @@
 //! Reads Databento's DBN, versions 1 to 3, with bars of one schema: prices are whole numbers of 1e-9.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dbn::decode::DbnMetadata;
 use dbn::decode::dbn::Decoder;
@@ -11,6 +10,7 @@ use super::columns::Roles;
 use super::container::Part;
 use super::csv::undone;
 use super::dialect::Layout;
+use super::guard::guarded;
 use super::table::{Fault, FaultKind, Origin, Raw, Table};
 use super::time::in_bounds;
 use super::{LoadError, LoadOptions, Place};
@@ -28,8 +28,8 @@ pub(crate) fn read(part: Part, options: &LoadOptions) -> Result<Table, LoadError
         return Err(LoadError::Columns { path, given: options.columns.clone().unwrap_or_default(), reason });
     }
     // A length that lies makes the decoder panic.
-    let decoded = catch_unwind(AssertUnwindSafe(|| decode(&bytes)));
-    let read = decoded.map_err(|_| broken("its records are not as long as they say".to_owned()))?;
+    let decoded = guarded(|| decode(&bytes));
+    let read = decoded.ok_or_else(|| broken("its records are not as long as they say".to_owned()))?;
     let read = read.map_err(|error| match error {
         Refusal::Broken(detail) => broken(detail),
         Refusal::Schema(schema) => LoadError::NotBarFile {

@@ -15,6 +15,7 @@ mod cut;
 mod dbn;
 mod dialect;
 mod error;
+mod guard;
 mod hint;
 mod join;
 mod lean;
@@ -33,6 +34,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use error::LoadError;
+pub use guard::is_decoding;
 pub use place::Place;
 pub use time::DateOrder;
 

@@ -4,7 +4,6 @@ mod column;
 mod kind;
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -17,6 +16,7 @@ use super::columns::{self, Choice, Roles};
 use super::container::Part;
 use super::csv::{shortened, time_zone, undone};
 use super::dialect::Layout;
+use super::guard::guarded;
 use super::number::{Comma, Number};
 use super::table::{Fault, FaultKind, Origin, Raw, Table};
 use super::{LoadError, LoadOptions, Place};
@@ -33,12 +33,12 @@ pub(crate) fn read(part: Part, options: &LoadOptions) -> Result<Table, LoadError
     let max_rows = ROWS + bytes.len().saturating_mul(ROWS_PER_BYTE);
     let clock = Clock::new(options.tz.as_deref().map(time_zone).transpose()?);
     // The reader trusts some of what a file says about itself, and panics where that is wrong.
-    let table = catch_unwind(AssertUnwindSafe(|| {
+    let table = guarded(|| {
         let file = SerializedFileReader::new(Bytes::from(bytes)).map_err(|e| broken(&path, &e))?;
         let layout = layout(&path, &file, options)?;
         Reader { path: &path, file: &file, layout, clock, max_rows }.table(&wrapping, options)
-    }));
-    table.unwrap_or_else(|_| {
+    });
+    table.unwrap_or_else(|| {
         let detail = "its metadata and its pages contradict each other".to_owned();
         Err(LoadError::Broken { path: path.clone(), format: "Parquet", detail })
     })
