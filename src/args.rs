@@ -374,6 +374,9 @@ pub(crate) struct DataSynthArgs {
     /// Of `market`: length of a bar, such as 1min, 1h or 1d [default: 1h, in sessions 30min].
     #[arg(long, value_name = "LENGTH")]
     pub(crate) interval: Option<String>,
+    /// Of `market`: a TOML file of its other parameters; docs/data.md lists them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Number of bars.
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub(crate) bars: usize,

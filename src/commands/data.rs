@@ -21,6 +21,8 @@ use gigabar_market::write;
 
 /// Hourly bars from 2020 on; not many more have time stamps of 64-bit nanoseconds.
 const MOST_BARS: usize = 2_000_000;
+/// Of a market, whose bars may be seconds: 5 GB of memory.
+const MOST_MARKET_BARS: usize = 50_000_000;
 
 /// A file that would not load is shown all the same, and is an error.
 pub(crate) fn check(args: &DataCheckArgs, printer: Printer) -> anyhow::Result<()> {
@@ -161,11 +163,13 @@ fn order(order: Order) -> &'static str {
 }
 
 pub(crate) fn synth(args: &DataSynthArgs, printer: Printer) -> anyhow::Result<()> {
-    if args.kind != SynthKind::Market && (args.session.is_some() || args.interval.is_some()) {
-        return Err(hinted(
-            "--session and --interval are settings of `market`",
-            "gigabar data synth market --session us",
-        ));
+    let for_market = args.session.is_some() || args.interval.is_some() || args.config.is_some();
+    if args.kind != SynthKind::Market && for_market {
+        let message = "--session, --interval and --config are of `market`";
+        return Err(hinted(message, "gigabar data synth market --session us"));
+    }
+    if args.bars > MOST_MARKET_BARS {
+        return Err(hinted(format!("--bars {}: at most {MOST_MARKET_BARS}", args.bars), "all bars are made in memory"));
     }
     if args.kind != SynthKind::Market && args.bars > MOST_BARS {
         return Err(hinted(format!("--bars {}: at most {MOST_BARS}", args.bars), "the calendar ends in the year 2262"));
@@ -185,15 +189,27 @@ pub(crate) fn synth(args: &DataSynthArgs, printer: Printer) -> anyhow::Result<()
     Ok(())
 }
 
+/// The file's parameters, and over them the flags'.
 fn market_config(args: &DataSynthArgs) -> anyhow::Result<MarketConfig> {
-    let session = match args.session {
-        Some(SynthSession::Us) => Session::Us,
-        Some(SynthSession::Always) | None => Session::Always,
+    let mut config = match &args.config {
+        None => MarketConfig::default(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+            toml::from_str(&text).with_context(|| path.display().to_string())?
+        }
     };
-    let usual = if session == Session::Us { "30min" } else { "1h" };
-    let interval_ns =
-        length_ns(args.interval.as_deref().unwrap_or(usual)).map_err(|why| anyhow!("--interval: {why}"))?;
-    Ok(MarketConfig { session, interval_ns, ..MarketConfig::default() })
+    if let Some(session) = args.session {
+        config.session = match session {
+            SynthSession::Us => Session::Us,
+            SynthSession::Always => Session::Always,
+        };
+    }
+    if let Some(interval) = &args.interval {
+        config.interval_ns = length_ns(interval).map_err(|why| anyhow!("--interval: {why}"))?;
+    } else if args.config.is_none() && config.session == Session::Us {
+        config.interval_ns = length_ns("30min").map_err(|why| anyhow!(why))?;
+    }
+    Ok(config)
 }
 
 pub(crate) fn convert(args: &DataConvertArgs, printer: Printer) -> anyhow::Result<()> {

@@ -94,5 +94,17 @@ fn check_of_several_files_and_its_page() {
         shown(&both)
     );
     let wrong = bench.run("data synth planted --session us");
-    assert!(shown(&wrong).contains("--session and --interval are settings of `market`"));
+    assert!(shown(&wrong).contains("--session, --interval and --config are of `market`"));
+    bench.write("calm.toml", "vol_of_vol = 0\njumps_a_year = 0\n[[regimes]]\ndrift = 0\nvolatility = 0.01\ndays = 9\n");
+    good(&bench, "data synth market --bars 100 --config calm.toml --out calm.csv");
+    bench.write("odd.toml", "jumps = 5\n");
+    let odd = shown(&bench.run("data synth market --config odd.toml"));
+    assert!(odd.contains("odd.toml") && odd.contains("unknown field `jumps`"), "{odd}");
+    // The page lists every parameter with its default.
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/data.md")).unwrap();
+    let listed = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    bench.write("defaults.toml", listed);
+    good(&bench, "data synth market --bars 300 --config defaults.toml --out listed.csv");
+    good(&bench, "data synth market --bars 300 --out defaults.csv");
+    assert_eq!(bytes(&bench.path("listed.csv")), bytes(&bench.path("defaults.csv")));
 }

@@ -125,6 +125,7 @@ fn case(target: &str, seeds: &[Vec<u8>], rng: &mut Philox) -> Vec<u8> {
             gz.write_all(bytes).and_then(|()| gz.finish()).unwrap_or_default()
         }
         "zstd" => zstd::encode_all(bytes, 1).unwrap_or_default(),
+        "zip" if !seed_is_zip => archive(bytes).unwrap_or_default(),
         _ => bytes.to_vec(),
     };
     if whole_around_broken { packed(&mutated(seed, seeds, rng)) } else { mutated(packed(&seed), seeds, rng) }

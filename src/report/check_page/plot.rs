@@ -150,12 +150,19 @@ fn rectangles(axis: &Axis, heights: &[f64]) -> String {
     out
 }
 
-fn by_column(bars: &Bars, value: impl Fn(usize) -> f64) -> Vec<f64> {
-    let span = span(bars);
-    let mut sums = vec![0.0; COLUMNS.min(bars.len())];
-    let n = sums.len();
+/// Sums over equal stretches of time: whole weeks, days in short files, so that weekends do not show as waves.
+fn by_time(bars: &Bars, value: impl Fn(usize) -> f64) -> Vec<f64> {
+    const ENOUGH: i64 = 30;
+    let (first, last) = span(bars);
+    let unit = match last - first {
+        long if long > ENOUGH * 7 * DAY_NS => 7 * DAY_NS,
+        long if long > ENOUGH * DAY_NS => DAY_NS,
+        short => short / COLUMNS as i64 + 1,
+    };
+    let width = unit * ((last - first) / unit / COLUMNS as i64 + 1);
+    let mut sums = vec![0.0; ((last - first) / width + 1) as usize];
     for (t, &ts) in bars.ts().iter().enumerate() {
-        sums[column(ts, span) * n / COLUMNS] += value(t);
+        sums[((ts - first) / width) as usize] += value(t);
     }
     sums
 }
@@ -170,12 +177,12 @@ fn over_time(bars: &Bars, heights: &[f64]) -> String {
 
 /// Sum of volume.
 pub(super) fn volume(bars: &Bars) -> String {
-    over_time(bars, &by_column(bars, |t| bars.volume()[t]))
+    over_time(bars, &by_time(bars, |t| bars.volume()[t]))
 }
 
 /// Number of bars.
 pub(super) fn coverage(bars: &Bars) -> String {
-    over_time(bars, &by_column(bars, |_| 1.0))
+    over_time(bars, &by_time(bars, |_| 1.0))
 }
 
 /// Histogram of log returns over their robust standard deviation, −12 to 12.

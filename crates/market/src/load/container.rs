@@ -50,11 +50,25 @@ pub(crate) struct Stored {
     pub(crate) sha256: String,
 }
 
-/// Reads a file whole and unpacks it.
+/// Reads a file whole and unpacks it; of `archive.zip/member.csv`, that member.
 pub(crate) fn read(path: &Path) -> Result<Stored, LoadError> {
-    let bytes = std::fs::read(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    let archive = path.ancestors().skip(1).find(|above| above.is_file());
+    let file = archive.unwrap_or(path);
+    let bytes = std::fs::read(file).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
     let sha256 = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
-    Ok(Stored { parts: parts(path, bytes)?, sha256 })
+    let mut parts = parts(file, bytes)?;
+    if archive.is_some() {
+        let found: Vec<String> = parts.iter().filter_map(|part| part.member.clone()).collect();
+        if found.is_empty() {
+            let source = std::io::ErrorKind::NotADirectory.into();
+            return Err(LoadError::Read { path: path.to_owned(), source });
+        }
+        parts.retain(|part| part.path == path);
+        if parts.is_empty() {
+            return Err(LoadError::NoMember { path: path.to_owned(), found });
+        }
+    }
+    Ok(Stored { parts, sha256 })
 }
 
 /// The parts of a file's bytes.

@@ -277,6 +277,14 @@ pub enum LoadError {
         /// The limit, megabytes.
         limit_mb: u64,
     },
+    /// A member that an archive does not hold.
+    #[error("{}: the archive holds no such member, but {}", path.display(), listed(found))]
+    NoMember {
+        /// The archive and the member.
+        path: PathBuf,
+        /// Its members.
+        found: Vec<String>,
+    },
     /// A format that holds something other than bars.
     #[error("{}: holds {what}, not bars", path.display())]
     NotBarFile {

@@ -7,6 +7,7 @@ impl LoadError {
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Read { .. } | Self::NotText { .. } | Self::Empty { .. } | Self::TooFew { .. } => return None,
+            Self::NoMember { .. } => "give ARCHIVE/MEMBER, or the archive alone for all its members",
             Self::Format { remedy, .. } | Self::NotBarFile { remedy, .. } => remedy,
             Self::Broken { .. } => "fetch the file again, and compare its size with the source's",
             Self::TooLarge { .. } => "unpack it by hand, look at it, and give the plain file",
@@ -20,7 +21,7 @@ impl LoadError {
             Self::Adjusted { .. } => "mend the row, cut it off with --from or --to, or leave --adjust out",
             Self::Cut { .. } => "give --from and --to as dates or stamps of the file, read in --tz",
             Self::Overlap { .. } => {
-                "several files make one series when each begins after the one before ends: leave one out, or cut them"
+                "several files make one series when each begins after the one before ends: leave one out, or of an archive give one member, ARCHIVE/MEMBER"
             }
             Self::Differ { what: "symbol", .. } => "give files of one symbol, or --symbol where they hold several",
             Self::Differ { .. } => "give files of one interval; `data convert FILE --resample 1h` makes them so",

@@ -118,6 +118,12 @@ fn containers_are_told_by_their_bytes() {
         refused("two_symbols.zip", &LoadOptions::default()),
         "two_symbols.zip/aaa.csv and two_symbols.zip/bbb.csv: both have bars at 2024-01-15T09:30:00Z"
     );
+    let member = load(&file("two_symbols.zip/bbb.csv"), &LoadOptions::default()).unwrap();
+    assert_same(&member, "bbb", "2024-01-15T09:30:00Z");
+    assert_eq!(
+        refused("two_symbols.zip/ccc.csv", &LoadOptions::default()),
+        "two_symbols.zip/ccc.csv: the archive holds no such member, but aaa.csv, bbb.csv"
+    );
     assert_eq!(refused("empty.zip", &LoadOptions::default()), "empty.zip: is empty");
 }
 
