@@ -108,3 +108,14 @@ fn check_of_several_files_and_its_page() {
     good(&bench, "data synth market --bars 300 --out defaults.csv");
     assert_eq!(bytes(&bench.path("listed.csv")), bytes(&bench.path("defaults.csv")));
 }
+
+/// A panic inside a decoder is not the program's, and not shown as one.
+#[test]
+fn a_file_that_makes_its_decoder_panic_is_a_broken_file() {
+    let bench = Bench::new();
+    let lies = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/market/tests/it/files/lies.parquet");
+    std::fs::copy(lies, bench.path("lies.parquet")).unwrap();
+    let text = shown(&bench.run("backtest lies.parquet --strategy flat"));
+    let want = "error: lies.parquet: is broken Parquet: its metadata and its pages contradict each other";
+    assert!(text.starts_with("exit 2") && text.contains(want) && !text.contains("panicked"), "{text}");
+}

@@ -2,7 +2,8 @@
 //!
 //! Targets: `text`, `gzip`, `zstd`, `zip` (broken containers, and whole ones around broken text), `parquet`, `dbn`. A case
 //! that panics, takes longer than ten seconds, or loads bars that break the rules of bars ends the program with code 1 and
-//! lies in `target-SEED-NUMBER.case` of the working folder. Memory is for the caller to limit (`scripts/fuzz` does).
+//! lies in `TARGET-SEED-NUMBER.case` of the working folder; the first of which the loader caught the panic of a decoder,
+//! in one that ends in `.caught`. Memory is for the caller to limit (`scripts/fuzz` does).
 
 use std::io::Write;
 use std::panic::catch_unwind;
@@ -76,10 +77,14 @@ fn main() -> ExitCode {
             eprintln!("{}: cannot be written", path.display());
             return ExitCode::from(2);
         }
-        let start = Instant::now();
+        let (start, caught) = (Instant::now(), CAUGHT.load(Ordering::Relaxed));
         let verdict = catch_unwind(|| judge(&path, seed ^ cases));
         let took = start.elapsed();
         slowest = slowest.max(took);
+        if caught == 0 && CAUGHT.load(Ordering::Relaxed) > 0 {
+            // A sample for whoever mends the decoder; a copy that fails is missed by nobody.
+            let _ = std::fs::copy(&path, format!("{target}-{seed}-{cases}.caught"));
+        }
         let failure = match verdict {
             Err(_) => Some("panics".to_owned()),
             Ok(Err(what)) => Some(what),
@@ -134,7 +139,8 @@ fn case(target: &str, seeds: &[Vec<u8>], rng: &mut Philox) -> Vec<u8> {
 /// Text as one member, or its halves as two; by their names bars of LEAN's, in every third archive.
 fn archive(text: &[u8]) -> zip::result::ZipResult<Vec<u8>> {
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    let names = if text.len().is_multiple_of(3) { ["20240115_x_minute_trade.csv", "a.csv"] } else { ["b.csv", "c.csv"] };
+    let names =
+        if text.len().is_multiple_of(3) { ["20240115_x_minute_trade.csv", "a.csv"] } else { ["b.csv", "c.csv"] };
     let cut = if text.len().is_multiple_of(2) { text.len() } else { text.len() / 2 };
     for (name, part) in names.iter().zip([&text[..cut], &text[cut..]]).filter(|(_, part)| !part.is_empty()) {
         zip.start_file(*name, zip::write::SimpleFileOptions::default())?;

@@ -169,6 +169,10 @@ fn what_unpacks_to_too_much_or_not_at_all_is_refused() {
     );
     let parquet = std::fs::read(file("ns.parquet")).unwrap();
     assert!(refuse("cut.parquet", &parquet[..500]).starts_with("cut.parquet: is broken Parquet"));
+    assert_eq!(
+        refused("lies.parquet", &LoadOptions::default()),
+        "lies.parquet: is broken Parquet: its metadata and its pages contradict each other"
+    );
     let mut nested = b"ts,close\n".to_vec();
     for _ in 0..6 {
         nested = zstd::encode_all(nested.as_slice(), 1).unwrap();

@@ -2,7 +2,8 @@
 
 The same five bars lie in every Parquet file, in as many types as pandas, polars and Spark write. resampled.csv holds what
 pandas 3 (1h, 1d, 1w, 1mo) and a loop over zoneinfo's wall clock (4h) make of quarter hours over both changes of the clocks in
-New York in 2024; quarters.csv is their source.
+New York in 2024; quarters.csv is their source. lies.parquet is not made here: examples/fuzz.rs (target parquet, seed 23, case
+6691) made it of one of the others.
 """
 import io
 import os
