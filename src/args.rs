@@ -80,6 +80,21 @@ pub(crate) struct DataArgs {
     /// Mend what can be mended (order, duplicates, ranges), and say so, instead of refusing it.
     #[arg(long)]
     pub(crate) repair: bool,
+    /// First day or moment taken, such as 2020-01-31 or "2020-01-31 09:30", read in --tz.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) from: Option<String>,
+    /// Last day or moment taken; a day is taken whole.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) to: Option<String>,
+    /// Make longer bars: 15min, 1h, 1d, 1w, 1mo; with days that begin at another time than midnight: 1d@17:00.
+    #[arg(long, value_name = "LENGTH")]
+    pub(crate) resample: Option<String>,
+    /// Scale all prices by adjusted close / close: without the jumps of splits and dividends.
+    #[arg(long)]
+    pub(crate) adjust: bool,
+    /// Divide prices that are whole numbers of a small unit, such as 10000.
+    #[arg(long, value_name = "N")]
+    pub(crate) price_divisor: Option<f64>,
 }
 
 /// Where settings come from.
@@ -118,9 +133,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = WALKFORWARD_HELP)]
 pub(crate) struct WalkforwardArgs {
-    /// Bars as CSV, plain or .gz.
-    #[arg(required_unless_present = "resume")]
-    pub(crate) file: Option<PathBuf>,
+    /// Bars: CSV, Parquet or DBN, plain or packed (.gz, .zst, .zip); several files make one series.
+    #[arg(required_unless_present = "resume", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     /// What is trained.
     #[arg(long, value_enum, required_unless_present = "resume")]
     pub(crate) agent: Option<Agent>,
@@ -164,9 +179,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = TRAIN_HELP)]
 pub(crate) struct TrainArgs {
-    /// Bars as CSV, plain or .gz.
-    #[arg(required_unless_present = "resume")]
-    pub(crate) file: Option<PathBuf>,
+    /// Bars: CSV, Parquet or DBN, plain or packed (.gz, .zst, .zip); several files make one series.
+    #[arg(required_unless_present = "resume", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     /// First bar to train on [default: the first after the features' warm-up].
@@ -199,7 +214,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EVALUATE_HELP)]
 pub(crate) struct EvaluateArgs {
-    /// Runs or checkpoint folders, then the file of bars.
+    /// Runs or checkpoint folders, then the file of bars, or several that make one series.
     #[arg(required = true, num_args = 2.., value_names = ["RUN|CHECKPOINT", "FILE"])]
     pub(crate) paths: Vec<PathBuf>,
     /// Cut the bars into this many windows, each traded from fresh cash.
@@ -247,8 +262,9 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = BACKTEST_HELP)]
 pub(crate) struct BacktestArgs {
-    /// Bars as CSV, plain or .gz.
-    pub(crate) file: PathBuf,
+    /// Bars: CSV, Parquet or DBN, plain or packed (.gz, .zst, .zip); several files make one series.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     /// A rule, with its settings; with ranges or lists for values, a grid of them.
     #[arg(long, value_name = "NAME[:KEY=VALUE,…]", required_unless_present = "signals", conflicts_with = "signals")]
     pub(crate) strategy: Option<String>,
@@ -277,14 +293,49 @@ pub(crate) struct BacktestArgs {
 pub(crate) enum DataCommand {
     /// List gaps, duplicates, bars without volume and broken rows, with their lines.
     Check(DataCheckArgs),
+    /// Write bars as another file, after all that the flags say.
+    Convert(DataConvertArgs),
     /// Make a file of bars.
     Synth(DataSynthArgs),
 }
 
+const CONVERT_HELP: &str = "\
+The end of --out's name says how: .csv, .csv.gz or .parquet. Columns are ts, symbol where there is one, open, high, low, close,
+volume; reading the file again gives the same bars, bit for bit. A file that exists is never written over.
+
+Examples:
+  gigabar data convert bars.csv --out bars.parquet
+  gigabar data convert 2023.csv.gz 2024.csv.gz --resample 1h --tz America/New_York --out hours.parquet
+  gigabar data convert aapl.csv --adjust --from 2010-01-01 --out aapl-adjusted.csv";
+
 #[derive(Debug, Args)]
+#[command(after_help = CONVERT_HELP)]
+pub(crate) struct DataConvertArgs {
+    /// Bars: CSV, Parquet or DBN, plain or packed (.gz, .zst, .zip); several files make one series.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The file to write.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+const CHECK_HELP: &str = "\
+Examples:
+  gigabar data check bars.csv
+  gigabar data check bars.csv.gz --html check.html
+  gigabar data check 2023.parquet 2024.parquet --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
 pub(crate) struct DataCheckArgs {
-    /// Bars as CSV, plain or .gz.
-    pub(crate) file: PathBuf,
+    /// Write a page with plots, one file that opens offline.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Bars: CSV, Parquet or DBN, plain or packed (.gz, .zst, .zip); several files make one series.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) data: DataArgs,
 }
@@ -296,6 +347,17 @@ pub(crate) enum SynthKind {
     RandomWalk,
     /// A pattern that the features show.
     Planted,
+    /// What markets look like: regimes, clustered volatility, jumps, an intraday pattern, sessions; no pattern in the sign.
+    Market,
+}
+
+/// When a made market trades.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SynthSession {
+    /// Around the clock, every day.
+    Always,
+    /// Monday to Friday, 09:30 to 16:00 in New York.
+    Us,
 }
 
 #[derive(Debug, Args)]
@@ -303,9 +365,18 @@ pub(crate) struct DataSynthArgs {
     /// What kind of market.
     #[arg(value_enum)]
     pub(crate) kind: SynthKind,
-    /// The file to write [default: stdout].
+    /// The file to write, by its end CSV (.csv, .csv.gz) or Parquet (.parquet) [default: stdout].
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Of `market`: when it trades [default: always].
+    #[arg(long, value_enum)]
+    pub(crate) session: Option<SynthSession>,
+    /// Of `market`: length of a bar, such as 1min, 1h or 1d [default: 1h, in sessions 30min].
+    #[arg(long, value_name = "LENGTH")]
+    pub(crate) interval: Option<String>,
+    /// Of `market`: a TOML file of its other parameters; docs/data.md lists them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Number of bars.
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub(crate) bars: usize,

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use gigabar::report::DataSummary;
+use gigabar::report::{DataFile, DataSummary};
 use gigabar_backtest::cpu::engine::{Market, Rules, simulate};
 use gigabar_backtest::{Policy, SimConfig};
 use gigabar_market::Bars;
 use gigabar_market::feature::FeatureTable;
-use gigabar_market::load::{LoadOptions, load};
+use gigabar_market::load::{LoadOptions, LoadedFile, load_files};
 use gigabar_market::sigma::sigma;
 
 use crate::printer::Printer;
@@ -23,10 +23,12 @@ pub(crate) struct Dataset {
 }
 
 impl Dataset {
-    /// Reads a file and says what was found.
-    pub(crate) fn load(path: &Path, options: &LoadOptions, printer: Printer) -> anyhow::Result<Self> {
-        let loaded = load(path, options)?;
-        let summary = DataSummary::new(&path.display().to_string(), &loaded.sha256, &loaded.bars, &loaded.notes);
+    /// Reads a file, or several of one series, and says what was found.
+    pub(crate) fn load<P: AsRef<Path>>(paths: &[P], options: &LoadOptions, printer: Printer) -> anyhow::Result<Self> {
+        let loaded = load_files(paths, options)?;
+        let file = |file: &LoadedFile| DataFile { path: file.path.display().to_string(), sha256: file.sha256.clone() };
+        let files = loaded.files.iter().map(file).collect();
+        let summary = DataSummary::of_files(files, &loaded.bars, &loaded.notes);
         printer.say(describe(&summary));
         for note in &summary.notes {
             printer.say(format_args!("  note: {note}"));
@@ -69,32 +71,9 @@ pub(crate) fn describe(data: &DataSummary) -> String {
         "{}:{symbol} {} bars of {}, {} to {}, {} a year",
         data.path,
         data.n_bars,
-        interval(data.interval_ns),
+        gigabar_market::time::interval(data.interval_ns),
         iso(data.first_ts),
         iso(data.last_ts),
         (data.periods_per_year * 100.0).round() / 100.0,
     )
-}
-
-/// A length of time in its largest whole unit.
-pub(crate) fn interval(ns: i64) -> String {
-    let units = [("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000)];
-    match units.into_iter().find(|(_, unit)| ns >= *unit && ns % unit == 0) {
-        Some((name, unit)) => format!("{} {name}", ns / unit),
-        None => format!("{} ms", ns as f64 / 1e6),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_in_their_largest_unit() {
-        let second = 1_000_000_000;
-        assert_eq!(interval(86_400 * second), "1 d");
-        assert_eq!(interval(5 * 60 * second), "5 min");
-        assert_eq!(interval(90 * second), "90 s");
-        assert_eq!(interval(second / 4), "250 ms");
-    }
 }

@@ -14,6 +14,7 @@ use gigabar_learn::error::LearnError;
 use gigabar_market::feature::FeatureError;
 use gigabar_market::load::LoadError;
 use gigabar_market::window::WindowError;
+use gigabar_market::write::WriteError;
 use thiserror::Error;
 
 use crate::config::ConfigError;
@@ -119,7 +120,17 @@ fn hint_of(cause: &(dyn Error + 'static)) -> Option<String> {
     macro_rules! hint {
         ($($kind:ty),*) => { $(if let Some(error) = cause.downcast_ref::<$kind>() { return error.hint(); })* };
     }
-    hint!(LoadError, FeatureError, WindowError, PolicyError, SignalsError, RulesError, LearnError, ConfigError);
+    hint!(
+        LoadError,
+        WriteError,
+        FeatureError,
+        WindowError,
+        PolicyError,
+        SignalsError,
+        RulesError,
+        LearnError,
+        ConfigError
+    );
     hint!(UnknownMetric, UnknownColumn, GpuError, EvaluateError);
     cause.downcast_ref::<Hinted>().map(|error| error.hint.clone())
 }

@@ -25,6 +25,13 @@ use clap::Parser;
 use printer::{Printer, Verbosity};
 
 fn main() -> ExitCode {
+    // A decoder's panic is an error of its file, which is told as one.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !gigabar_market::load::is_decoding() {
+            hook(info);
+        }
+    }));
     let cli = Cli::parse();
     let verbosity = match (cli.output.quiet, cli.output.verbose) {
         (true, _) => Verbosity::Quiet,
@@ -43,6 +50,7 @@ fn run(command: &Command, printer: Printer) -> anyhow::Result<()> {
         Command::Evaluate(args) => commands::evaluate::run(args, printer),
         Command::Backtest(args) => commands::backtest::run(args, printer),
         Command::Data(DataCommand::Check(args)) => commands::data::check(args, printer),
+        Command::Data(DataCommand::Convert(args)) => commands::data::convert(args, printer),
         Command::Data(DataCommand::Synth(args)) => commands::data::synth(args, printer),
         Command::Report(args) => commands::report::run(args, printer),
         Command::Doctor => commands::doctor::run(printer),

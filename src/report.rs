@@ -1,5 +1,6 @@
 //! What a run found, and how it is shown: [`RunReport`] is `report.json`; `text`, `csv` and `html` render it.
 
+pub mod check_page;
 pub mod csv;
 pub mod html;
 pub mod run_report;
@@ -8,7 +9,7 @@ pub mod sweep;
 pub mod text;
 pub mod verdict;
 
-pub use run_report::{DataSummary, RunReport, TrainingCurve, WindowCurve};
+pub use run_report::{DataFile, DataSummary, RunReport, TrainingCurve, WindowCurve};
 pub use seeds::SeedsReport;
 pub use sweep::SweepReport;
 pub use verdict::Luck;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use gigabar::report::RunReport;
+use gigabar::report::{DataFile, RunReport};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -53,14 +53,27 @@ pub(crate) struct RunInfo {
     /// What went on with it since, where that was something else each time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) resumed_on: Vec<String>,
+    /// The file, or all of them, for people.
     pub(crate) data: String,
+    /// Its hash, or all of theirs.
     pub(crate) data_sha256: String,
+    /// The files, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) data_files: Vec<DataFile>,
     /// Bars trained on, where the command named them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) train_bars: Option<[usize; 2]>,
 }
 
 impl RunInfo {
+    /// The files of bars.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        match self.data_files.as_slice() {
+            [] => vec![PathBuf::from(&self.data)],
+            several => several.iter().map(|file| PathBuf::from(&file.path)).collect(),
+        }
+    }
+
     /// What computed it last.
     pub(crate) fn last_device(&self) -> &str {
         self.resumed_on.last().unwrap_or(&self.device)
@@ -372,6 +385,7 @@ mod tests {
             resumed_on: Vec::new(),
             data: "x.csv".into(),
             data_sha256: "00".into(),
+            data_files: Vec::new(),
             train_bars: None,
         }
     }

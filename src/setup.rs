@@ -35,13 +35,19 @@ pub(crate) fn overrides(config: Option<&ConfigArgs>, data: &DataArgs) -> anyhow:
         ("--columns", "data.columns", &data.columns),
         ("--tz", "data.tz", &data.tz),
         ("--date-order", "data.date_order", &data.date_order),
+        ("--from", "data.from", &data.from),
+        ("--to", "data.to", &data.to),
+        ("--resample", "data.resample", &data.resample),
     ];
     for (name, key, value) in text {
         all.extend(value.as_ref().map(|value| config::flag(name, key, value.as_str())));
     }
-    if data.repair {
-        all.push(config::flag("--repair", "data.repair", true));
+    for (name, key, given) in [("--repair", "data.repair", data.repair), ("--adjust", "data.adjust", data.adjust)] {
+        if given {
+            all.push(config::flag(name, key, true));
+        }
     }
+    all.extend(data.price_divisor.map(|n| config::flag("--price-divisor", "data.price_divisor", n)));
     Ok(all)
 }
 
@@ -95,6 +101,7 @@ pub(crate) fn run_info(verb: &str, policy: &str, device: &str, data: &DataSummar
         resumed_on: Vec::new(),
         data: data.path.clone(),
         data_sha256: data.sha256.clone(),
+        data_files: data.files.clone(),
         train_bars: None,
     }
 }

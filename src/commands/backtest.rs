@@ -35,7 +35,7 @@ pub(crate) fn run(args: &BacktestArgs, printer: Printer) -> anyhow::Result<()> {
     }
     config.metric.validate()?;
     let wanted = Wanted::parse(&args.config.device)?;
-    let dataset = Dataset::load(&args.file, &config.data, printer)?;
+    let dataset = Dataset::load(&args.files, &config.data, printer)?;
     let windows = setup::cut(0..dataset.bars.len(), args.windows)?;
     let work = match &grid {
         Some(grid) => Work::Sweep { sets: grid.len(), bars: dataset.bars.len() },
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn rules_need_no_account() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/data/ibm-daily.csv");
-        let dataset = Dataset::load(&path, &LoadOptions::default(), Printer::new(Verbosity::Quiet, false)).unwrap();
+        let dataset = Dataset::load(&[path], &LoadOptions::default(), Printer::new(Verbosity::Quiet, false)).unwrap();
         let rules = dataset.rules(&gigabar_backtest::SimConfig::default()).unwrap();
         let windows = setup::cut(0..dataset.bars.len(), 3).unwrap();
         for (name, _) in policy::STRATEGIES {

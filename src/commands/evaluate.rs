@@ -28,7 +28,8 @@ const ORDER: &str = "runs and checkpoints come first, the file of bars last: gig
 const UNREAD: [&str; 8] = ["seed", "seeds", "train_share", "checkpoint_secs", "window", "reward", "dqn", "sim"];
 
 pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
-    let Some((file, runs)) = args.paths.split_last() else { return Ok(()) };
+    let (runs, files) = runs_and_files(&args.paths);
+    let Some(file) = files.last() else { return Ok(()) };
     let vote = args.ensemble.as_deref().map(str::parse::<EnsembleVote>).transpose().context("--ensemble")?;
     let unread = if args.trained_costs { &UNREAD[..] } else { &UNREAD[..UNREAD.len() - 1] };
     let config = setup::settings(VERB, unread, &setup::overrides(Some(&args.config), &args.data)?, printer)?;
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
     if file.is_dir() {
         return Err(hinted(format!("{} is a folder, not a file of bars", file.display()), ORDER));
     }
-    let dataset = Dataset::load(file, &config.data, printer)?;
+    let dataset = Dataset::load(files, &config.data, printer)?;
     let features = dataset.features()?;
     let windows = setup::cut(features.warmup_bars()..features.n_bars(), args.windows)?;
     let load = |dir: PathBuf| candidate(dir, args.trained_costs, &config, &features);
@@ -66,6 +67,13 @@ pub(crate) fn run(args: &EvaluateArgs, printer: Printer) -> anyhow::Result<()> {
         }
     };
     show(&entries, args.out.as_deref(), &dataset, &compute, printer)
+}
+
+/// Folders first, then files; without a folder the last path is the file, and what the others are is said later.
+fn runs_and_files(paths: &[PathBuf]) -> (&[PathBuf], &[PathBuf]) {
+    let files = paths.iter().rev().take_while(|path| path.is_file()).count();
+    let at = if files == 0 || files == paths.len() { paths.len().saturating_sub(1) } else { paths.len() - files };
+    paths.split_at(at)
 }
 
 /// What traded, one checkpoint or all as one.

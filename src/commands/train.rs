@@ -1,7 +1,7 @@
 //! `gigabar train dqn`: one policy on one range of bars; also what it shares with `walkforward`.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gigabar::report::{RunReport, SeedsReport};
 use gigabar_learn::policy::NetPolicy;
@@ -27,7 +27,7 @@ const UNREAD: [&str; 2] = ["window", "seeds"];
 pub(crate) fn run(args: &TrainArgs, printer: Printer) -> anyhow::Result<()> {
     let wanted = Wanted::parse(&args.config.device)?;
     let given = setup::overrides(Some(&args.config), &args.data)?;
-    let start = Start::new((VERB, &UNREAD), args.file.as_deref(), &args.run, &given, printer)?;
+    let start = Start::new((VERB, &UNREAD), &args.files, &args.run, &given, printer)?;
     let features = start.dataset.features()?;
     let range = match start.saved_range() {
         Some(range) => range,
@@ -93,20 +93,23 @@ pub(crate) struct Start {
 impl Start {
     pub(crate) fn new(
         (verb, unread): (&'static str, &[&str]),
-        file: Option<&Path>,
+        files: &[PathBuf],
         run: &RunArgs,
         given: &[Override],
         printer: Printer,
     ) -> anyhow::Result<Self> {
         if let Some(path) = &run.resume {
             let (folder, config, info) = setup::resume(path, verb, given)?;
-            let dataset = Dataset::load(file.unwrap_or(Path::new(&info.data)), &config.data, printer)?;
+            let files = if files.is_empty() { info.files() } else { files.to_vec() };
+            let dataset = Dataset::load(&files, &config.data, printer)?;
             setup::check_same_data(&dataset, &info)?;
             return Ok(Self { verb, config, dataset, resumed: Some((folder, info)) });
         }
         let config = setup::settings(verb, unread, given, printer)?;
-        let Some(file) = file else { return Err(hinted("no file of bars", "give one after the verb")) };
-        let dataset = Dataset::load(file, &config.data, printer)?;
+        if files.is_empty() {
+            return Err(hinted("no file of bars", "give one after the verb"));
+        }
+        let dataset = Dataset::load(files, &config.data, printer)?;
         Ok(Self { verb, config, dataset, resumed: None })
     }
 
@@ -203,7 +206,8 @@ pub(crate) fn train_and_trade(
 
 /// What a run on this data is called.
 pub(crate) fn name_of(dataset: &Dataset) -> String {
-    let name = Path::new(&dataset.summary.path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let path = dataset.summary.files.first().map_or(&dataset.summary.path, |file| &file.path);
+    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let stem = name.split('.').next().unwrap_or_default();
     if stem.is_empty() { "bars".into() } else { stem.into() }
 }

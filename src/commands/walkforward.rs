@@ -22,7 +22,7 @@ pub(crate) fn run(args: &WalkforwardArgs, printer: Printer) -> anyhow::Result<()
     if let Some(n) = args.seeds {
         given.push(setup::count_flag("--seeds", "seeds", n)?);
     }
-    let start = Start::new((VERB, &UNREAD), args.file.as_deref(), &args.run, &given, printer)?;
+    let start = Start::new((VERB, &UNREAD), &args.files, &args.run, &given, printer)?;
     let features = start.dataset.features()?;
     let windows = walk_forward(features.n_bars(), features.warmup_bars(), &start.config.window)
         .with_context(|| start.dataset.summary.path.clone())?;

@@ -232,9 +232,14 @@ fn embed(data: &Data<'_>) -> Result<String> {
     Ok(json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029"))
 }
 
-/// The symbol, or else the file's name.
+/// The symbol, or else the (first) file's name.
 fn instrument(report: &RunReport) -> String {
-    let name = || report.data.path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+    let name = || {
+        let files = &report.data.files;
+        let path = files.first().map_or(&report.data.path, |file| &file.path);
+        let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+        if files.len() > 1 { format!("{name} and {} more", files.len() - 1) } else { name.to_owned() }
+    };
     report.data.symbol.clone().filter(|s| !s.is_empty()).unwrap_or_else(name)
 }
 

@@ -64,13 +64,33 @@ pub struct DataSummary {
     pub periods_per_year: f64,
     /// What the loader noticed or mended.
     pub notes: Vec<String>,
+    /// The files, where there are several; `path` and `sha256` then list theirs, separated by commas.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<DataFile>,
+}
+
+/// One of several files that make a series.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFile {
+    /// The file, as given.
+    pub path: String,
+    /// SHA-256 of the file's bytes, hexadecimal.
+    pub sha256: String,
 }
 
 impl DataSummary {
+    /// Of bars read from several files, or one.
+    pub fn of_files(files: Vec<DataFile>, bars: &Bars, notes: &[String]) -> Self {
+        let joined = |of: fn(&DataFile) -> &str| files.iter().map(of).collect::<Vec<_>>().join(", ");
+        let summary = Self::new(&joined(|file| &file.path), &joined(|file| &file.sha256), bars, notes);
+        Self { files: if files.len() > 1 { files } else { Vec::new() }, ..summary }
+    }
+
     /// Of bars read from the file `path` with that hash.
     pub fn new(path: &str, sha256: &str, bars: &Bars, notes: &[String]) -> Self {
         let ts = bars.ts();
         Self {
+            files: Vec::new(),
             path: path.into(),
             sha256: sha256.into(),
             symbol: bars.symbol().map(Into::into),

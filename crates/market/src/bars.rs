@@ -87,6 +87,21 @@ pub enum BarsError {
 }
 
 impl BarsError {
+    /// The same error `rows` rows further up.
+    #[must_use]
+    pub(crate) fn earlier_by(&self, rows: usize) -> Self {
+        let mut error = self.clone();
+        match &mut error {
+            Self::Length { .. } | Self::TooFew { .. } => {}
+            Self::DuplicateTimestamp { row }
+            | Self::UnsortedTimestamp { row }
+            | Self::Price { row, .. }
+            | Self::Volume { row, .. }
+            | Self::Range { row, .. } => *row -= rows,
+        }
+        error
+    }
+
     /// The offending row (from 0), where the error has one.
     pub fn row(&self) -> Option<usize> {
         match *self {

@@ -1,19 +1,24 @@
 //! What a file holds and what is wrong with it, counted: also for files that [`load`](crate::load::load) refuses.
 
+mod oddities;
+
 use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::calendar;
-use crate::load::csv::{self, Fault, FaultKind, Table};
-use crate::load::{LoadError, LoadOptions, finish, order};
+use crate::load::table::{self, FaultKind, Table, UNKNOWN};
+use crate::load::{LoadError, LoadOptions, container, finish, order};
 use crate::time::iso;
+
+pub use oddities::Hours;
 
 /// Examples kept of each finding.
 pub const MAX_EXAMPLES: usize = 5;
 
-/// Everything found in a file. Lines count from 1, in the decompressed text.
+/// Everything found in a file (or a member of an archive), from and to aside: what [`crate::load::load`] would cut off is
+/// counted too.
 #[derive(Debug, Clone, Serialize)]
 pub struct DataReport {
     /// The file.
@@ -22,6 +27,8 @@ pub struct DataReport {
     pub sha256: String,
     /// How it is laid out.
     pub dialect: String,
+    /// What the numbers of examples count, from 1: `line` of the unpacked text, `row` of Parquet, `record` of DBN.
+    pub counted: &'static str,
     /// Whether it loads with the same options.
     pub loads: bool,
     /// Why not.
@@ -74,6 +81,18 @@ pub struct DataReport {
     pub zero_volume: Finding,
     /// Rows whose high equals their low.
     pub flat: Finding,
+    /// Closes 15 robust standard deviations or more from the one before, in order of time.
+    pub jumps: Finding,
+    /// Days and ratios of jumps that look like splits.
+    pub likely_splits: Vec<String>,
+    /// Runs of five or more bars with the same four prices.
+    pub stale: Finding,
+    /// Bars in the longest of them.
+    pub longest_stale_run: usize,
+    /// When the market trades, where the bars show it.
+    pub hours: Option<Hours>,
+    /// Flags that would mend what was found.
+    pub suggestions: Vec<String>,
 }
 
 /// How stamps run down a file.
@@ -102,7 +121,7 @@ pub struct Finding {
 /// One occurrence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Example {
-    /// Line of the file.
+    /// Line (row, record) of the file.
     pub line: u64,
     /// What is there.
     pub text: String,
@@ -131,19 +150,24 @@ impl Finding {
     }
 }
 
-/// Reads a file leniently and counts what it holds.
+/// Reads a file leniently and counts what it holds: one report, or of an archive one for each member.
 ///
 /// # Errors
 /// [`LoadError`] when the file holds no rows at all: it cannot be read, is no text, or its columns cannot be told.
-pub fn check(path: &Path, options: &LoadOptions) -> Result<DataReport, LoadError> {
-    let mut table = csv::read(path, options)?;
-    let verdict = finish(path, &table, options);
+pub fn check(path: &Path, options: &LoadOptions) -> Result<Vec<DataReport>, LoadError> {
+    let stored = container::read(path)?;
+    let report = |part| Ok(of_table(table::read(part, options)?, &stored.sha256, options));
+    stored.parts.into_iter().map(report).collect()
+}
+
+fn of_table(mut table: Table, sha256: &str, options: &LoadOptions) -> DataReport {
+    let verdict = finish(std::slice::from_ref(&table), options);
     if let Some(name) = &options.symbol
         && !table.symbols.is_empty()
     {
-        table = only(table, name);
+        only(&mut table, name);
     }
-    let mut report = empty(path, &table);
+    let mut report = empty(&table, sha256);
     match verdict {
         Ok(loaded) => (report.loads, report.notes) = (true, loaded.notes),
         Err(error) => {
@@ -155,40 +179,27 @@ pub fn check(path: &Path, options: &LoadOptions) -> Result<DataReport, LoadError
     sequence(&table, &mut report);
     faults(&table, &mut report);
     values(&table, &mut report);
-    Ok(report)
+    oddities::find(&table, options, &mut report);
+    report.suggestions = oddities::suggestions(&table, options, &report);
+    report
 }
 
 /// The rows of one symbol; those that could not be split into fields belong to any.
-fn only(mut table: Table, name: &str) -> Table {
-    let Some(index) = table.symbols.iter().position(|s| s.eq_ignore_ascii_case(name)) else { return table };
+fn only(table: &mut Table, name: &str) {
+    let Some(index) = table.symbols.iter().position(|s| s.eq_ignore_ascii_case(name)) else { return };
     let index = index as u32;
     let keep: Vec<bool> = table.symbol_of.iter().map(|&s| s == index).collect();
-    let c = &mut table.columns;
-    for column in [&mut c.open, &mut c.high, &mut c.low, &mut c.close, &mut c.volume] {
-        retain(column, &keep);
-    }
-    retain(&mut c.ts, &keep);
-    retain(&mut table.lines, &keep);
-    retain(&mut table.symbol_of, &keep);
-    table.faults.retain(|f| f.symbol == index || f.symbol == csv::UNKNOWN);
-    table.rows = table.lines.len() + table.faults.iter().filter(|f| is_unreadable(f)).count();
-    table
+    table.retain(&keep);
+    table.faults.retain(|f| f.symbol == index || f.symbol == UNKNOWN);
+    table.rows = table.lines.len() + table.faults.iter().filter(|f| f.is_unreadable()).count();
 }
 
-fn retain<T>(column: &mut Vec<T>, keep: &[bool]) {
-    let mut kept = keep.iter();
-    column.retain(|_| kept.next().is_some_and(|&k| k));
-}
-
-fn is_unreadable(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::Time | FaultKind::Fields { .. })
-}
-
-fn empty(path: &Path, table: &Table) -> DataReport {
+fn empty(table: &Table, sha256: &str) -> DataReport {
     DataReport {
-        path: path.display().to_string(),
-        sha256: table.sha256.clone(),
+        path: table.path.display().to_string(),
+        sha256: sha256.to_owned(),
         dialect: table.dialect.clone(),
+        counted: (table.place)(0).counted(),
         loads: false,
         refusal: None,
         hint: None,
@@ -215,6 +226,12 @@ fn empty(path: &Path, table: &Table) -> DataReport {
         negative_volumes: Finding::default(),
         zero_volume: Finding::default(),
         flat: Finding::default(),
+        jumps: Finding::default(),
+        likely_splits: Vec::new(),
+        stale: Finding::default(),
+        longest_stale_run: 0,
+        hours: None,
+        suggestions: Vec::new(),
     }
 }
 
@@ -287,9 +304,9 @@ fn duplicates(table: &Table, report: &mut DataReport) {
         rows.windows(2).filter(|w| key(w[0]) == key(w[1])).map(|w| (w[1], w[0])).collect();
     repeated.sort_unstable();
     for (row, earlier) in repeated {
-        report
-            .duplicates
-            .add(table.lines[row], || format!("{} is already on line {}", iso(ts[row]), table.lines[earlier]));
+        report.duplicates.add(table.lines[row], || {
+            format!("{} is already on {}", iso(ts[row]), (table.place)(table.lines[earlier]))
+        });
     }
 }
 

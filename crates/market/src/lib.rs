@@ -5,12 +5,15 @@ pub mod bars;
 pub mod calendar;
 pub mod check;
 pub mod feature;
+pub mod jumps;
 pub mod load;
+pub mod resample;
 pub mod rng;
 pub mod scale;
 pub mod sigma;
 pub mod synth;
 pub mod time;
 pub mod window;
+pub mod write;
 
 pub use bars::{BarColumns, Bars, BarsError};

@@ -1,11 +1,15 @@
 //! Seeded synthetic markets: same seed, same bits. For tests, demos and for knowing what a learner can learn.
 
+mod market;
+
 use rand::Rng;
 use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
 use crate::rng::Philox;
 use crate::{BarColumns, Bars, BarsError};
+
+pub use market::{Market, MarketConfig, MarketError, Regime, Session, market};
 
 const STREAM_PRICE: u64 = 0x5359_4e54;
 const STREAM_REGIME: u64 = 0x5359_4e55;

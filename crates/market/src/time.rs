@@ -12,6 +12,15 @@ pub fn day(ts: i64) -> String {
     iso(ts).chars().take(10).collect()
 }
 
+/// A length of time in its largest whole unit: `1 d`, `15 min`, `250 ms`.
+pub fn interval(ns: i64) -> String {
+    let units = [("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000)];
+    match units.into_iter().find(|(_, unit)| ns >= *unit && ns % unit == 0) {
+        Some((name, unit)) => format!("{} {name}", ns / unit),
+        None => format!("{} ms", ns as f64 / 1e6),
+    }
+}
+
 /// Reads ISO 8601 (`2020-01-31`, `2020-01-31 09:30`, `2020-01-31T09:30:00Z`, with any offset); a stamp without offset
 /// is UTC. `None` where the text is no such stamp or lies outside the years 1677 to 2262.
 pub fn parse_iso(text: &str) -> Option<i64> {
@@ -25,6 +34,15 @@ pub fn parse_iso(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intervals_in_their_largest_unit() {
+        let second = 1_000_000_000;
+        assert_eq!(interval(86_400 * second), "1 d");
+        assert_eq!(interval(5 * 60 * second), "5 min");
+        assert_eq!(interval(90 * second), "90 s");
+        assert_eq!(interval(second / 4), "250 ms");
+    }
 
     #[test]
     fn both_ways() {

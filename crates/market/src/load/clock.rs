@@ -11,7 +11,7 @@ pub(crate) struct Clock {
     previous: Option<i64>,
     descending: bool,
     /// Whether any stamp came without offset.
-    pub(crate) saw_civil: bool,
+    saw_civil: bool,
 }
 
 impl Clock {
@@ -32,12 +32,22 @@ impl Clock {
                     Some(zone) => in_bounds(self.zoned(zone, civil)?)?,
                 }
             }
+            Moment::Zoned(civil, zone) => in_bounds(self.zoned(&zone, civil)?)?,
         };
         if let Some(previous) = self.previous.filter(|&p| p != ns) {
             self.descending = ns < previous;
         }
         self.previous = Some(ns);
         Some(ns)
+    }
+
+    /// How stamps were read, for people.
+    pub(crate) fn describe(&self, tz: Option<&str>) -> String {
+        match (self.saw_civil, tz) {
+            (false, _) => "stamps are UTC instants".to_owned(),
+            (true, None) => "stamps without zone read as UTC".to_owned(),
+            (true, Some(tz)) => format!("stamps without zone read as {tz}"),
+        }
     }
 
     fn zoned(&self, zone: &TimeZone, civil: DateTime) -> Option<i128> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::columns::{self, Choice, PRICES, Role, Roles};
 use super::number::{self, Comma, Number};
 use super::time::{self, DateOrder};
-use super::{LoadError, LoadOptions};
+use super::{LoadError, LoadOptions, Place};
 
 /// Lines looked at to find the layout.
 const SAMPLE_LINES: usize = 60;
@@ -235,7 +235,7 @@ fn by_header(path: &Path, rows: &[Row], pairs: &[(Role, String)], given: &str) -
 }
 
 fn header_error(path: &Path, row: &Row, roles: &Roles) -> LoadError {
-    LoadError::Header { path: path.to_owned(), line: row.line, missing: roles.missing(), names: row.names() }
+    LoadError::Header { path: path.to_owned(), at: Place::Line(row.line), missing: roles.missing(), names: row.names() }
 }
 
 fn with_header(
@@ -266,7 +266,7 @@ fn with_header(
             ));
         } else if !trailing_empty {
             let (expected, got) = (names.len(), data.fields.len());
-            return Err(LoadError::Fields { path: path.to_owned(), line: data.line, expected, got });
+            return Err(LoadError::Fields { path: path.to_owned(), at: Place::Line(data.line), expected, got });
         }
     }
     if let Some(clock) = roles.clock
@@ -301,7 +301,7 @@ fn without_header(path: &Path, row: &Row, stamp: usize) -> Result<Layout, LoadEr
     let numbers = (first_price..row.fields.len()).take_while(|&i| row.is_number(i)).count();
     if numbers < PRICES.len() || stamp > 1 {
         let fields = row.fields.len();
-        return Err(LoadError::NotBars { path: path.to_owned(), line: row.line, fields, numbers });
+        return Err(LoadError::NotBars { path: path.to_owned(), at: Place::Line(row.line), fields, numbers });
     }
     roles.price = [0, 1, 2, 3].map(|i| Some(first_price + i));
     if numbers > PRICES.len() {
@@ -313,6 +313,24 @@ fn without_header(path: &Path, row: &Row, stamp: usize) -> Result<Layout, LoadEr
 }
 
 impl Layout {
+    /// Of a format that has columns by itself.
+    pub(crate) fn of_columns(names: Vec<String>, roles: Roles, notes: Vec<String>) -> Self {
+        let width = names.len();
+        Self { header: Some((0, names)), width, notes, ..new_layout(None, roles) }
+    }
+
+    /// The names of the columns.
+    pub(crate) fn listed(&self) -> String {
+        const SHOWN: usize = 12;
+        match &self.header {
+            Some((_, names)) if names.len() > SHOWN => {
+                format!("{}, and {} more", names[..SHOWN].join(","), names.len() - SHOWN)
+            }
+            Some((_, names)) => names.join(","),
+            None => String::new(),
+        }
+    }
+
     /// A column's name for messages: from the header, else its number and meaning.
     pub(crate) fn name(&self, column: usize) -> String {
         let named = self.header.as_ref().and_then(|(_, names)| names.get(column)).filter(|name| !name.is_empty());
@@ -342,7 +360,6 @@ impl Layout {
 
     /// One line for people.
     pub(crate) fn describe(&self) -> String {
-        const SHOWN: usize = 12;
         let delimiter = match self.delimiter {
             b',' => "comma",
             b';' => "semicolon",
@@ -352,10 +369,7 @@ impl Layout {
         };
         let decimal = if self.comma == Comma::Decimal { ", decimal comma" } else { "" };
         let header = match &self.header {
-            Some((line, names)) if names.len() > SHOWN => {
-                format!("header on line {line} ({}, and {} more)", names[..SHOWN].join(","), names.len() - SHOWN)
-            }
-            Some((line, names)) => format!("header on line {line} ({})", names.join(",")),
+            Some((line, _)) => format!("header on line {line} ({})", self.listed()),
             None => "no header".to_owned(),
         };
         format!("{delimiter} separated{decimal}, {header}")

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a file cannot be read as bars. Lines count from 1, in the decompressed text.
+use super::Place;
+
+/// Why a file cannot be read as bars. Lines count from 1, in the unpacked text.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The file cannot be opened or read.
@@ -16,7 +18,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// A format other than delimited text.
-    #[error("{}: is {kind}, not delimited text", path.display())]
+    #[error("{}: is {kind}, which is not read", path.display())]
     Format {
         /// The file.
         path: PathBuf,
@@ -26,12 +28,12 @@ pub enum LoadError {
         remedy: &'static str,
     },
     /// Bytes that are not text.
-    #[error("{}, line {line}: is not text ({detail})", path.display())]
+    #[error("{}, {at}: is not text ({detail})", path.display())]
     NotText {
         /// The file.
         path: PathBuf,
         /// First offending line.
-        line: u64,
+        at: Place,
         /// What was found.
         detail: &'static str,
     },
@@ -50,24 +52,24 @@ pub enum LoadError {
         lines: usize,
     },
     /// A header whose names say nothing, or not enough.
-    #[error("{}, line {line}: the header has no column for {}; its columns are {}", path.display(), missing.join(", "), names.join(", "))]
+    #[error("{}, {at}: the header has no column for {}; its columns are {}", path.display(), missing.join(", "), names.join(", "))]
     Header {
         /// The file.
         path: PathBuf,
         /// The header's line.
-        line: u64,
+        at: Place,
         /// Roles without a column.
         missing: Vec<String>,
         /// The header's names.
         names: Vec<String>,
     },
     /// Rows that hold too few numbers to be bars.
-    #[error("{}, line {line}: {fields} fields, {numbers} of them numbers after the time stamp; a bar without a header needs open, high, low and close", path.display())]
+    #[error("{}, {at}: {fields} fields, {numbers} of them numbers after the time stamp; a bar without a header needs open, high, low and close", path.display())]
     NotBars {
         /// The file.
         path: PathBuf,
         /// First row.
-        line: u64,
+        at: Place,
         /// Fields in the row.
         fields: usize,
         /// Numbers after the time stamp.
@@ -92,12 +94,12 @@ pub enum LoadError {
         reason: String,
     },
     /// A file without header whose columns are evidently in another order.
-    #[error("{}, line {line}: {bad} of {rows} bars have open or close outside low to high; looks like columns {looks_like}", path.display())]
+    #[error("{}, {at}: {bad} of {rows} bars have open or close outside low to high; looks like columns {looks_like}", path.display())]
     ColumnOrder {
         /// The file.
         path: PathBuf,
         /// First violation under the usual order.
-        line: u64,
+        at: Place,
         /// Violations.
         bad: usize,
         /// Rows.
@@ -106,12 +108,12 @@ pub enum LoadError {
         looks_like: String,
     },
     /// Dates that can be read day first and month first.
-    #[error("{}, line {line}, column {column}: {text:?} and every other date can be read day first or month first", path.display())]
+    #[error("{}, {at}, column {column}: {text:?} and every other date can be read day first or month first", path.display())]
     DateOrder {
         /// The file.
         path: PathBuf,
         /// First row.
-        line: u64,
+        at: Place,
         /// Column name.
         column: String,
         /// The cell.
@@ -136,82 +138,82 @@ pub enum LoadError {
         found: Vec<String>,
     },
     /// A row with more or fewer fields than the others.
-    #[error("{}, line {line}: {got} fields, expected {expected}", path.display())]
+    #[error("{}, {at}: {got} fields, expected {expected}", path.display())]
     Fields {
         /// The file.
         path: PathBuf,
         /// The row.
-        line: u64,
+        at: Place,
         /// Fields of the first row.
         expected: usize,
         /// Fields of this one.
         got: usize,
     },
     /// A time stamp that is none.
-    #[error("{}, line {line}, column {column}: {text:?} is not a time stamp", path.display())]
+    #[error("{}, {at}, column {column}: {text:?} is not a time stamp", path.display())]
     Time {
         /// The file.
         path: PathBuf,
         /// The row.
-        line: u64,
+        at: Place,
         /// Column name.
         column: String,
         /// The cell.
         text: String,
     },
     /// A cell without a value.
-    #[error("{}, line {line}, column {column}: value missing ({text:?})", path.display())]
+    #[error("{}, {at}, column {column}: value missing ({text:?})", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
         /// The row.
-        line: u64,
+        at: Place,
         /// Column name.
         column: String,
         /// The cell.
         text: String,
     },
     /// A cell that is not a number.
-    #[error("{}, line {line}, column {column}: {text:?} is not a number", path.display())]
+    #[error("{}, {at}, column {column}: {text:?} is not a number", path.display())]
     Number {
         /// The file.
         path: PathBuf,
         /// The row.
-        line: u64,
+        at: Place,
         /// Column name.
         column: String,
         /// The cell.
         text: String,
     },
     /// A price of zero or below.
-    #[error("{}, line {line}, column {column}: price {value} is not above zero", path.display())]
+    #[error("{}, {at}, column {column}: price {value} is not above zero", path.display())]
     Price {
         /// The file.
         path: PathBuf,
         /// The row.
-        line: u64,
+        at: Place,
         /// Column name.
         column: String,
         /// The price.
         value: f64,
     },
     /// A volume below zero.
-    #[error("{}, line {line}, column volume: {value} is negative", path.display())]
+    #[error("{}, {at}, column volume: {value} is negative", path.display())]
     Volume {
         /// The file.
         path: PathBuf,
         /// The row.
-        line: u64,
+        at: Place,
         /// The volume.
         value: f64,
     },
     /// high < low, or open or close outside them.
-    #[error("{}, line {line}, column {column}: {value} lies outside the bar's low {low} to high {high}", path.display())]
+    #[error("{}, {at}, column {column}: {value} lies outside the bar's low {low} to high {high}", path.display())]
     Range {
         /// The file.
         path: PathBuf,
         /// The row.
-        line: u64,
+        at: Place,
         /// Column name.
         column: String,
         /// Its value.
@@ -222,30 +224,30 @@ pub enum LoadError {
         high: f64,
     },
     /// The same time stamp twice.
-    #[error("{}, line {line}: time stamp {stamp} is already on line {earlier_line}", path.display())]
+    #[error("{}, {at}: time stamp {stamp} is already on {earlier}", path.display())]
     Duplicate {
         /// The file.
         path: PathBuf,
         /// The later row.
-        line: u64,
+        at: Place,
         /// The stamp, UTC.
         stamp: String,
         /// The row that has it first.
-        earlier_line: u64,
+        earlier: Place,
     },
     /// Time runs backwards.
-    #[error("{}, line {line}: time stamp {stamp} is earlier than {before} on line {before_line}", path.display())]
+    #[error("{}, {at}: time stamp {stamp} is earlier than {before} on {before_at}", path.display())]
     Unsorted {
         /// The file.
         path: PathBuf,
         /// The row.
-        line: u64,
+        at: Place,
         /// Its stamp, UTC.
         stamp: String,
         /// The stamp before it, UTC.
         before: String,
         /// That row's line.
-        before_line: u64,
+        before_at: Place,
     },
     /// Fewer bars than a return needs.
     #[error("{}: holds {rows} usable bars; at least 2 are needed", path.display())]
@@ -255,6 +257,122 @@ pub enum LoadError {
         /// Bars found.
         rows: usize,
     },
+    /// A container or a format whose bytes are not as they should be.
+    #[error("{}: is broken {format}: {detail}", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        format: &'static str,
+        /// What is wrong.
+        detail: String,
+    },
+    /// Something that unpacks to more than any table of bars of its size would.
+    #[error("{}: unpacks to more than {limit_mb} MB, which no file of bars of its size does", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What packs it.
+        format: &'static str,
+        /// The limit, megabytes.
+        limit_mb: u64,
+    },
+    /// A member that an archive does not hold.
+    #[error("{}: the archive holds no such member, but {}", path.display(), listed(found))]
+    NoMember {
+        /// The archive and the member.
+        path: PathBuf,
+        /// Its members.
+        found: Vec<String>,
+    },
+    /// A format that holds something other than bars.
+    #[error("{}: holds {what}, not bars", path.display())]
+    NotBarFile {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        what: String,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// Named columns, some of which a bar needs and are not there.
+    #[error("{}: has no column for {}; its columns are {}", path.display(), missing.join(", "), found.join(", "))]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// Roles without a column.
+        missing: Vec<String>,
+        /// Names and types.
+        found: Vec<String>,
+    },
+    /// A column of a type that cannot hold what is wanted of it.
+    #[error("{}, column {column}: is of type {found}, which holds no {wanted}", path.display())]
+    ColumnType {
+        /// The file.
+        path: PathBuf,
+        /// Column name.
+        column: String,
+        /// Its type.
+        found: String,
+        /// `time stamps`, `numbers`, `symbols`.
+        wanted: &'static str,
+    },
+    /// A wish for adjusted prices of a file that has none.
+    #[error("{}: has no column of adjusted closes to adjust by", path.display())]
+    NoAdjusted {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An adjusted close that is no price.
+    #[error("{}, {at}, column {column}: {value} is not a price to adjust by", path.display())]
+    Adjusted {
+        /// The file.
+        path: PathBuf,
+        /// The row.
+        at: Place,
+        /// Column name.
+        column: String,
+        /// The value.
+        value: f64,
+    },
+    /// Fewer than two bars between `from` and `to`.
+    #[error("{}: {rows} of its bars lie within {range}; it runs from {first} to {last}", path.display())]
+    Cut {
+        /// The file, or the first of several.
+        path: PathBuf,
+        /// Bars left.
+        rows: usize,
+        /// The bounds as given.
+        range: String,
+        /// First stamp, UTC.
+        first: String,
+        /// Last stamp, UTC.
+        last: String,
+    },
+    /// Two files (or members of an archive) that cover the same time.
+    #[error("{} and {}: both have bars at {stamp}", earlier.display(), later.display())]
+    Overlap {
+        /// The file that begins first.
+        earlier: PathBuf,
+        /// The other.
+        later: PathBuf,
+        /// A stamp that lies in both, UTC.
+        stamp: String,
+    },
+    /// Two files that are not of one series.
+    #[error("{} has {what} {this}, {} has {that}", path.display(), other.display())]
+    Differ {
+        /// A file.
+        path: PathBuf,
+        /// Another.
+        other: PathBuf,
+        /// `interval` or `symbol`.
+        what: &'static str,
+        /// The first one's.
+        this: String,
+        /// The other's.
+        that: String,
+    },
 }
 
 /// The first dozen names, and how many more.
@@ -262,44 +380,4 @@ fn listed(names: &[String]) -> String {
     const SHOWN: usize = 12;
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
-}
-
-impl LoadError {
-    /// What to do about it, where there is something to do.
-    pub fn hint(&self) -> Option<String> {
-        let text = match self {
-            Self::Read { .. } | Self::NotText { .. } | Self::Empty { .. } | Self::TooFew { .. } => return None,
-            Self::Format { remedy, .. } => remedy,
-            Self::NoTable { .. } | Self::Header { .. } => {
-                "name the columns in file order, e.g. --columns ts,open,high,low,close,volume (- skips one), or by header, e.g. --columns \"close=Last,time=Day\""
-            }
-            Self::NotBars { .. } => {
-                "trades and event lists are not bars: resample them first; a series of closes loads with --columns ts,close"
-            }
-            Self::Columns { .. } => {
-                "names are ts, date, time, open, high, low, close, volume, symbol and - for a column to skip"
-            }
-            Self::Setting { option: "tz", .. } => {
-                "time zones have IANA names, e.g. UTC, America/New_York or Europe/Berlin"
-            }
-            Self::Setting { .. } => return None,
-            Self::ColumnOrder { looks_like, .. } => return Some(format!("pass --columns {looks_like}")),
-            Self::DateOrder { .. } => "say which: --date-order dmy or --date-order mdy",
-            Self::Symbols { found, .. } | Self::UnknownSymbol { found, .. } => {
-                let first = found.first().map_or("NAME", String::as_str);
-                return Some(format!("choose one, e.g. --symbol {first}"));
-            }
-            Self::Fields { .. } | Self::Time { .. } | Self::Missing { .. } | Self::Number { .. } => {
-                "mend the line, or pass --repair to drop rows that cannot be read"
-            }
-            Self::Price { .. } => {
-                "returns need prices above zero: cut the file before or after, or pass --repair to drop such rows"
-            }
-            Self::Volume { .. } => "pass --repair to count such a volume as 0",
-            Self::Range { .. } => "mend the line, or pass --repair to widen high and low to contain open and close",
-            Self::Duplicate { .. } => "pass --repair to keep the last row of each time stamp",
-            Self::Unsorted { .. } => "sort the file by time, or pass --repair to have it sorted",
-        };
-        Some(text.to_owned())
-    }
 }

@@ -1,32 +1,50 @@
 //! Reads bars from files as vendors write them.
 //!
-//! [`load`] finds the dialect by itself: delimiter (comma, semicolon, tab, bar, blanks), preamble, header names and
-//! their synonyms or the usual columns where there is no header, dates, epochs and their unit, decimal commas, gzip,
-//! UTF-16. What it decides it says in [`Loaded::dialect`] and [`Loaded::notes`]; what it cannot decide is an error that
-//! names file, line and column and carries a [`LoadError::hint`].
+//! [`load`] finds container (gzip, zstd, zip) and format (delimited text, Parquet, DBN) from the first bytes, and the
+//! dialect of text by itself: delimiter (comma, semicolon, tab, bar, blanks), preamble, header names and their synonyms
+//! or the usual columns where there is no header, dates, epochs and their unit, decimal commas, UTF-16. What it decides
+//! it says in [`Loaded::dialect`] and [`Loaded::notes`]; what it cannot decide is an error that names file, line and
+//! column and carries a [`LoadError::hint`].
 
+mod adjust;
 mod clock;
 mod columns;
-pub(crate) mod csv;
+pub(crate) mod container;
+mod csv;
+mod cut;
+mod dbn;
 mod dialect;
 mod error;
+mod guard;
+mod hint;
+mod join;
+mod lean;
 mod number;
 pub(crate) mod order;
+mod parquet;
+mod place;
 mod repair;
 pub(crate) mod rows;
 mod source;
+pub(crate) mod table;
 mod time;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 pub use error::LoadError;
+pub use guard::is_decoding;
+pub use place::Place;
 pub use time::DateOrder;
 
-use self::csv::Table;
+use self::cut::Cut;
+use self::join::Series;
 use self::rows::Rows;
+use self::table::Table;
 use crate::bars::Bars;
+use crate::resample::Resample;
+use crate::{jumps, resample};
 
 /// How to read a file; everything unset is found from the data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -37,12 +55,22 @@ pub struct LoadOptions {
     pub columns: Option<String>,
     /// Instrument to take from a file that holds several; elsewhere, the name the bars get.
     pub symbol: Option<String>,
-    /// IANA time zone of stamps without an offset. UTC when unset.
+    /// IANA time zone of stamps without an offset, of `from` and `to`, and of the days of `resample`. UTC when unset.
     pub tz: Option<String>,
     /// Order of day and month in dates like `01/02/2024`.
     pub date_order: Option<DateOrder>,
     /// Drop, sort and widen rows until they are bars, noting each step, instead of refusing the file.
     pub repair: bool,
+    /// What prices are divided by: 10000 for whole numbers of ten-thousandths.
+    pub price_divisor: Option<f64>,
+    /// Scale prices by adjusted close / close, where the file has adjusted closes.
+    pub adjust: bool,
+    /// First day or moment taken.
+    pub from: Option<String>,
+    /// Last day or moment taken; a day is taken whole.
+    pub to: Option<String>,
+    /// Longer bars to make of those read: `15min`, `1h`, `1d`, `1w`, `1mo`, `1d@17:00`.
+    pub resample: Option<String>,
     /// Bars per year, instead of what the stamps show.
     pub periods_per_year: Option<f64>,
 }
@@ -54,11 +82,20 @@ pub struct Loaded {
     pub bars: Bars,
     /// What a reader of results should know: reversals, choices between columns, repairs.
     pub notes: Vec<String>,
-    /// Line of the (decompressed) file each bar stands on, counted from 1. `[n_bars]`
+    /// Line of the unpacked text (row, record) each bar stands on, or begins on, counted from 1 in its file. `[n_bars]`
     pub lines: Vec<u64>,
-    /// How the file is laid out, for people.
+    /// How the (first) file is laid out, for people.
     pub dialect: String,
-    /// Hex SHA-256 of the file's bytes as stored.
+    /// The files, in the order given.
+    pub files: Vec<LoadedFile>,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedFile {
+    /// The path as given.
+    pub path: PathBuf,
+    /// Hex SHA-256 of its bytes as stored.
     pub sha256: String,
 }
 
@@ -67,34 +104,81 @@ pub struct Loaded {
 /// # Errors
 /// [`LoadError`]: the first thing found that is not as bars should be, with its line and column.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, LoadError> {
-    let table = csv::read(path, options)?;
-    finish(path, &table, options)
+    load_files(&[path], options)
 }
 
-/// From rows as read to bars.
-pub(crate) fn finish(path: &Path, table: &Table, options: &LoadOptions) -> Result<Loaded, LoadError> {
-    let mut rows = Rows::choose(path, table, options)?;
-    if let Some(error) = order::suspicion(path, table) {
-        return Err(error);
+/// Reads several files of one series, in any order; an archive of several members counts as as many files.
+///
+/// # Errors
+/// As [`load`]; besides, files that cover the same time or differ in interval or symbol.
+pub fn load_files<P: AsRef<Path>>(paths: &[P], options: &LoadOptions) -> Result<Loaded, LoadError> {
+    let (mut tables, mut files) = (Vec::new(), Vec::new());
+    for path in paths.iter().map(AsRef::as_ref) {
+        let stored = container::read(path)?;
+        files.push(LoadedFile { path: path.to_owned(), sha256: stored.sha256 });
+        for part in stored.parts {
+            tables.push(table::read(part, options)?);
+        }
     }
-    let mut notes = table.notes.clone();
-    rows.ascend(&mut notes);
-    if options.repair {
-        repair::repair(table, &mut rows, &mut notes);
-    } else if let Some(fault) =
-        table.faults.iter().find(|f| rows.symbol_index.is_none_or(|s| s == f.symbol || f.symbol == csv::UNKNOWN))
-    {
-        return Err(fault.error(path, &table.layout));
-    }
+    let loaded = finish(&tables, options)?;
+    Ok(Loaded { files, ..loaded })
+}
+
+/// From tables as read to bars; the files are for the caller to name.
+pub(crate) fn finish(tables: &[Table], options: &LoadOptions) -> Result<Loaded, LoadError> {
+    let cut = Cut::new(options)?;
+    let resample = options.resample.as_deref().map(|text| resampling(text, options)).transpose()?;
     let periods_per_year = checked_periods(options)?;
-    let mut bars = Bars::new(rows.columns.clone()).map_err(|e| rows.error(path, &table.layout, &e))?;
-    if let Some(symbol) = &rows.symbol {
+    let series = tables.iter().map(|table| series(table, options, &cut)).collect::<Result<Vec<_>, _>>()?;
+    let joined = join::join(series, &cut)?;
+    let mut notes = joined.notes;
+    let path = &joined.path;
+    let mut bars = Bars::new(joined.columns).map_err(|e| (joined.blame)(&e))?;
+    let mut lines = joined.lines;
+    if !options.adjust {
+        notes.extend(jumps::split_note(&bars));
+    }
+    if let Some(resample) = resample {
+        let made = resample.apply(&bars).map_err(|reason| LoadError::Setting { option: "resample", reason })?;
+        lines = made.first_row.iter().map(|&row| lines[row]).collect();
+        notes.extend(made.notes);
+        let rows = made.columns.ts.len();
+        bars = Bars::new(made.columns).map_err(|_| LoadError::TooFew { path: path.clone(), rows })?;
+    }
+    if let Some(symbol) = &joined.symbol {
         bars = bars.with_symbol(symbol);
     }
     if let Some(periods) = periods_per_year {
         bars = bars.with_periods_per_year(periods);
     }
-    Ok(Loaded { bars, notes, lines: rows.lines, dialect: table.dialect.clone(), sha256: table.sha256.clone() })
+    let dialect = tables.first().map(|table| table.dialect.clone()).unwrap_or_default();
+    Ok(Loaded { bars, notes, lines, dialect, files: Vec::new() })
+}
+
+fn resampling(text: &str, options: &LoadOptions) -> Result<Resample, LoadError> {
+    let zone = options.tz.as_deref().map_or(Ok(jiff::tz::TimeZone::UTC), csv::time_zone)?;
+    resample::parse(text, zone).map_err(|reason| LoadError::Setting { option: "resample", reason })
+}
+
+/// The rows of one table that are wanted, checked for all that a strict reader refuses but the rules of [`Bars`].
+fn series<'a>(table: &'a Table, options: &LoadOptions, cut: &Cut) -> Result<Series<'a>, LoadError> {
+    let mut rows = Rows::choose(table, options)?;
+    if let Some(error) = order::suspicion(table) {
+        return Err(error);
+    }
+    let mut notes = table.notes.clone();
+    rows.ascend(&mut notes);
+    let whole = rows.span();
+    cut.apply(&mut rows);
+    if options.adjust {
+        adjust::adjust(table, &mut rows, &mut notes)?;
+    }
+    if options.repair {
+        repair::repair(table, &mut rows, &mut notes);
+    } else if let Some(fault) = rows.first_fault(table, cut) {
+        return Err(fault.error(table));
+    }
+    Ok(Series { table, rows, notes, whole })
 }
 
 fn checked_periods(options: &LoadOptions) -> Result<Option<f64>, LoadError> {

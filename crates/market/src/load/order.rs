@@ -4,10 +4,11 @@ use std::path::Path;
 
 use super::clock::Clock;
 use super::columns::PRICES;
-use super::csv::{Table, cell, for_each_record, moment};
+use super::csv::{cell, for_each_record, moment};
 use super::dialect::Layout;
+use super::table::Table;
 use super::time::{self, DateOrder};
-use super::{LoadError, LoadOptions};
+use super::{LoadError, LoadOptions, Place};
 
 /// Rows looked at for dates whose day and month could change places.
 const OPEN_DATE_ROWS: usize = 60;
@@ -49,7 +50,7 @@ pub(crate) fn date_order(
         (false, true) => Ok(Some(DateOrder::Mdy)),
         _ => {
             let column = layout.name(column);
-            Err(LoadError::DateOrder { path: path.to_owned(), line, column, text: text_of_first })
+            Err(LoadError::DateOrder { path: path.to_owned(), at: Place::Line(line), column, text: text_of_first })
         }
     }
 }
@@ -76,7 +77,7 @@ pub(crate) fn violates([open, high, low, close]: [f64; PRICES.len()]) -> bool {
 
 /// For a file without header: the order of columns its bars speak for, when it is not open, high, low, close. Bitfinex
 /// writes open, close, high, low.
-pub(crate) fn suspicion(path: &Path, table: &Table) -> Option<LoadError> {
+pub(crate) fn suspicion(table: &Table) -> Option<LoadError> {
     if !table.layout.guessed {
         return None;
     }
@@ -88,8 +89,8 @@ pub(crate) fn suspicion(path: &Path, table: &Table) -> Option<LoadError> {
         return None;
     }
     let order = best_order(table)?;
-    let line = table.lines[first];
-    Some(LoadError::ColumnOrder { path: path.to_owned(), line, bad, rows, looks_like: described(&table.layout, order) })
+    let (path, at) = (table.path.clone(), (table.place)(table.lines[first]));
+    Some(LoadError::ColumnOrder { path, at, bad, rows, looks_like: described(&table.layout, order) })
 }
 
 /// `order[i]` is the meaning (0 open … 3 close) of the i-th price column. Of the orders that (nearly) no bar violates,
@@ -106,9 +107,11 @@ fn best_order(table: &Table) -> Option<[usize; 4]> {
         let bad = (0..rows).filter(|&row| violates(arranged(row, *order))).count();
         (bad as f64) < 0.1 * SUSPICIOUS * rows as f64
     };
+    let newest_first = table.columns.ts.first() > table.columns.ts.last();
     let jump = |order: [usize; 4]| -> f64 {
         (1..rows)
-            .map(|row| (arranged(row, order)[0] - arranged(row - 1, order)[3]).abs())
+            .map(|row| if newest_first { (row, row - 1) } else { (row - 1, row) })
+            .map(|(before, after)| (arranged(after, order)[0] - arranged(before, order)[3]).abs())
             .filter(|d| d.is_finite())
             .sum()
     };

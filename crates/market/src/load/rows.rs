@@ -1,9 +1,9 @@
 //! The rows of one instrument, on their way from table to bars.
 
-use std::path::Path;
+use std::collections::HashSet;
 
-use super::csv::Table;
-use super::dialect::Layout;
+use super::cut::Cut;
+use super::table::{Fault, Table, UNKNOWN};
 use super::{LoadError, LoadOptions};
 use crate::bars::{BarColumns, BarsError};
 use crate::time::iso;
@@ -13,6 +13,8 @@ use crate::time::iso;
 pub(crate) struct Rows {
     pub(crate) columns: BarColumns,
     pub(crate) lines: Vec<u64>,
+    /// Adjusted closes, where wanted. `[n_rows]`
+    pub(crate) adjusted: Option<Vec<f64>>,
     pub(crate) symbol: Option<String>,
     /// Index of the symbol in the table; `None` when the table knows only one.
     pub(crate) symbol_index: Option<u32>,
@@ -20,19 +22,24 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// The rows of the chosen symbol, or of the only one.
-    pub(crate) fn choose(path: &Path, table: &Table, options: &LoadOptions) -> Result<Self, LoadError> {
-        let all =
-            |symbol| Self { columns: table.columns.clone(), lines: table.lines.clone(), symbol, symbol_index: None };
+    pub(crate) fn choose(table: &Table, options: &LoadOptions) -> Result<Self, LoadError> {
+        let all = |symbol| Self {
+            columns: table.columns.clone(),
+            lines: table.lines.clone(),
+            adjusted: table.adjusted.clone().filter(|_| options.adjust),
+            symbol,
+            symbol_index: None,
+        };
         let found = || table.symbols.clone();
         match (&options.symbol, table.symbols.as_slice()) {
             (None, []) => Ok(all(None)),
             (None, [only]) => Ok(all(Some(only.clone()).filter(|s| !s.is_empty()))),
-            (None, _) => Err(LoadError::Symbols { path: path.to_owned(), found: found() }),
+            (None, _) => Err(LoadError::Symbols { path: table.path.clone(), found: found() }),
             (Some(name), []) => Ok(all(Some(name.clone()))),
             (Some(name), symbols) => {
                 let Some(index) = symbols.iter().position(|s| s.eq_ignore_ascii_case(name)) else {
                     return Err(LoadError::UnknownSymbol {
-                        path: path.to_owned(),
+                        path: table.path.clone(),
                         wanted: name.clone(),
                         found: found(),
                     });
@@ -54,9 +61,25 @@ impl Rows {
         let c = &mut self.columns;
         pick(&mut c.ts, order);
         pick(&mut self.lines, order);
-        for column in [&mut c.open, &mut c.high, &mut c.low, &mut c.close, &mut c.volume] {
-            pick(column, order);
+        let numbers = [&mut c.open, &mut c.high, &mut c.low, &mut c.close, &mut c.volume];
+        numbers.into_iter().chain(&mut self.adjusted).for_each(|column| pick(column, order));
+    }
+
+    /// First and last stamp.
+    pub(crate) fn span(&self) -> Option<(i64, i64)> {
+        let ts = &self.columns.ts;
+        Some((*ts.iter().min()?, *ts.iter().max()?))
+    }
+
+    /// The first fault of these rows; of those that could not be read, any.
+    pub(crate) fn first_fault<'a>(&self, table: &'a Table, cut: &Cut) -> Option<&'a Fault> {
+        let of_symbol = |f: &&Fault| self.symbol_index.is_none_or(|s| s == f.symbol || f.symbol == UNKNOWN);
+        let mut faults = table.faults.iter().filter(of_symbol);
+        if cut.is_none() || table.faults.is_empty() {
+            return faults.next();
         }
+        let kept: HashSet<u64> = self.lines.iter().copied().collect();
+        faults.find(|f| f.is_unreadable() || kept.contains(&f.line))
     }
 
     /// Turns a file whose stamps mostly fall over, newest first.
@@ -70,31 +93,33 @@ impl Rows {
         }
     }
 
-    /// What a broken rule of bars is in terms of the file.
-    pub(crate) fn error(&self, path: &Path, layout: &Layout, error: &BarsError) -> LoadError {
-        let path = path.to_owned();
-        let column = |name: &str| layout.price_name(name);
+    /// What a broken rule of bars is in terms of the file; `stamps` are those of the rows.
+    pub(crate) fn error(&self, table: &Table, stamps: &[i64], error: &BarsError) -> LoadError {
+        let path = table.path.clone();
+        let column = |name: &str| table.layout.price_name(name);
         let line = |row: usize| self.lines.get(row).copied().unwrap_or(0);
-        let stamp = |row: usize| self.columns.ts.get(row).map_or_else(String::new, |&ns| iso(ns));
+        let at = |row: usize| (table.place)(line(row));
+        let stamp = |row: usize| stamps.get(row).map_or_else(String::new, |&ns| iso(ns));
         match *error {
             BarsError::Length { got, .. } | BarsError::TooFew { got, .. } => LoadError::TooFew { path, rows: got },
             BarsError::DuplicateTimestamp { row } => {
                 let (a, b) = (line(row - 1), line(row));
-                LoadError::Duplicate { path, line: a.max(b), stamp: stamp(row), earlier_line: a.min(b) }
+                let place = table.place;
+                LoadError::Duplicate { path, at: place(a.max(b)), stamp: stamp(row), earlier: place(a.min(b)) }
             }
             BarsError::UnsortedTimestamp { row } => LoadError::Unsorted {
                 path,
-                line: line(row),
+                at: at(row),
                 stamp: stamp(row),
                 before: stamp(row - 1),
-                before_line: line(row - 1),
+                before_at: at(row - 1),
             },
             BarsError::Price { row, column: name, value } => {
-                LoadError::Price { path, line: line(row), column: column(name), value }
+                LoadError::Price { path, at: at(row), column: column(name), value }
             }
-            BarsError::Volume { row, value } => LoadError::Volume { path, line: line(row), value },
+            BarsError::Volume { row, value } => LoadError::Volume { path, at: at(row), value },
             BarsError::Range { row, column: name, value, low, high } => {
-                LoadError::Range { path, line: line(row), column: column(name), value, low, high }
+                LoadError::Range { path, at: at(row), column: column(name), value, low, high }
             }
         }
     }

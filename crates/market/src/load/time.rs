@@ -1,7 +1,8 @@
 //! Time stamps as files write them: ISO and its relatives, day- or month-first dates, compact digits, epochs.
 
+use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::Offset;
+use jiff::tz::{Offset, TimeZone};
 
 /// How a date whose year comes last is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -14,12 +15,14 @@ pub enum DateOrder {
 }
 
 /// A cell's moment: an instant, or a wall-clock time whose zone the file leaves open.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Moment {
     /// UTC nanoseconds.
     Instant(i64),
     /// Local time.
     Civil(DateTime),
+    /// Local time of a zone the cell names.
+    Zoned(DateTime, TimeZone),
 }
 
 /// 1900-01-01 and 2150-01-01, UTC nanoseconds: stamps outside are no market data, and differences inside fit an i64.
@@ -39,8 +42,11 @@ pub(crate) fn parse(cell: &[u8], order: DateOrder) -> Option<Moment> {
     if !cursor.eat(&['T', 't', ' ']) {
         return None;
     }
-    let time = cursor.time()?;
-    let civil = date.to_datetime(time);
+    let (time, leap) = cursor.time()?;
+    let civil = date.to_datetime(time).checked_add(SignedDuration::from_secs(leap)).ok()?;
+    if let Some(zone) = cursor.zone() {
+        return Some(Moment::Zoned(civil, zone));
+    }
     match cursor.offset()? {
         Some(offset) => instant(civil, offset).map(Moment::Instant),
         None => Some(Moment::Civil(civil)),
@@ -97,8 +103,8 @@ fn digits_only(text: &str) -> Option<Moment> {
     let compact = |width: usize| {
         let date = compact_date(whole.get(..8)?)?;
         let mut cursor = Cursor { rest: whole.get(8..width)? };
-        let time = if width == 8 { Time::midnight() } else { cursor.time()? };
-        Some(Moment::Civil(date.to_datetime(time)))
+        let (time, leap) = if width == 8 { (Time::midnight(), 0) } else { cursor.time()? };
+        date.to_datetime(time).checked_add(SignedDuration::from_secs(leap)).ok().map(Moment::Civil)
     };
     match whole.len() {
         8 | 14 => return if fraction.is_empty() { compact(whole.len()) } else { None },
@@ -109,7 +115,7 @@ fn digits_only(text: &str) -> Option<Moment> {
         }
         17 => {
             let Some(Moment::Civil(civil)) = compact(14) else { return None };
-            let millis = jiff::SignedDuration::from_millis(whole.get(14..)?.parse().ok()?);
+            let millis = SignedDuration::from_millis(whole.get(14..)?.parse().ok()?);
             return civil.checked_add(millis).ok().map(Moment::Civil);
         }
         _ => {}
@@ -231,7 +237,8 @@ impl Cursor<'_> {
         Some((self.year()?, month, day))
     }
 
-    fn time(&mut self) -> Option<Time> {
+    /// A time of day, and one second to add where it is the leap second `:59:60`, which Unix time does not count.
+    fn time(&mut self) -> Option<(Time, i64)> {
         while self.eat(&[' ']) {}
         let (mut minute, mut second, mut nanos) = (0, 0, 0);
         let hour;
@@ -263,7 +270,8 @@ impl Cursor<'_> {
             self.rest = &self.rest[self.digits()..];
         }
         let hour = self.half_day(hour)?;
-        Time::new(hour as i8, minute as i8, second as i8, nanos).ok()
+        let leap = i64::from(minute == 59 && second == 60);
+        Some((Time::new(hour as i8, minute as i8, second as i8 - leap as i8, nanos).ok()?, leap))
     }
 
     fn pair(&mut self) -> Option<i32> {
@@ -283,6 +291,16 @@ impl Cursor<'_> {
         };
         self.rest = &tail[2..];
         (1..=12).contains(&hour).then_some(hour % 12 + shift)
+    }
+
+    /// An IANA name with a slash, ` US/Eastern`, as the rest of the cell.
+    fn zone(&self) -> Option<TimeZone> {
+        let name = self.rest.trim();
+        let first = name.bytes().next()?;
+        if !first.is_ascii_alphabetic() || !name.contains('/') || name.len() > 64 {
+            return None;
+        }
+        TimeZone::get(name).ok()
     }
 
     /// Rest of the cell as an offset from UTC: `Some(None)` when nothing is left, `None` when it is something else.

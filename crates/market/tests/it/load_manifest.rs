@@ -65,13 +65,34 @@ const REFUSED: [(&str, &str); 4] = [
         ", line 159, column Open: 27 lies outside the bar's low 27.309999465942383 to high 28.6299991607666",
     ),
 ];
-/// Files that are no bars, or no text, and what is said about them.
-const NOT_BARS: [(&str, &str); 12] = [
-    ("databento-dbn/test_data.ohlcv-1h.dbn", ": is a Databento DBN file, not delimited text"),
-    ("databento-dbn/test_data.ohlcv-1h.v3.dbn.zst", ": is a zstd-compressed file, not delimited text"),
-    ("nautilus/bars-64bit.parquet", ": is a Parquet file, not delimited text"),
-    ("lean/equity-usa-daily-aapl.zip", ": is a zip archive, not delimited text"),
-    ("lean/equity-usa-hour-spy.zip", ": is a zip archive, not delimited text"),
+/// Files of other formats: options, rows, first and last stamp.
+type Other = (&'static str, Option<&'static str>, usize, &'static str, &'static str);
+
+#[rustfmt::skip]
+const OTHERS: &[Other] = &[
+    ("databento-dbn/test_data.ohlcv-1s.dbn", None, 2, "2020-12-28 13:00", "2020-12-28 13:00"),
+    ("databento-dbn/futures_ohlcv-1m_2024-07-01T23-40_2024-07-02T00-10.dbn.zst", Some("ESU4"), 30, "2024-07-01 23:40", "2024-07-02 00:09"),
+    ("databento-dbn/futures_ohlcv-1m_2024-07-01T23-40_2024-07-02T00-10.dbn.zst", Some("NQU4"), 30, "2024-07-01 23:40", "2024-07-02 00:09"),
+    ("databento-dbn/test_data.ohlcv-1h.dbn", None, 2, "2020-12-28 13:00", "2020-12-28 14:00"),
+    ("databento-dbn/test_data.ohlcv-1h.v3.dbn.zst", None, 2, "2020-12-28 13:00", "2020-12-28 14:00"),
+    ("databento-dbn/test_data.ohlcv-1m.dbn", None, 2, "2020-12-28 13:00", "2020-12-28 13:01"),
+    ("databento-dbn/test_data.ohlcv-1m.v1.dbn.zst", None, 2, "2020-12-28 13:00", "2020-12-28 13:01"),
+    ("databento-dbn/test_data.ohlcv-1m.v3.dbn.zst", None, 2, "2020-12-28 13:00", "2020-12-28 13:01"),
+    ("lean/equity-usa-daily-aapl.zip", None, 5849, "1998-01-02 00:00", "2021-03-31 00:00"),
+    ("lean/equity-usa-hour-spy.zip", None, 40_832, "1998-01-02 09:00", "2021-03-31 15:00"),
+];
+/// Files that are no bars, or none that can be read, and what is said about them.
+const NOT_BARS: &[(&str, &str)] = &[
+    ("databento-dbn/test_data.ohlcv-1d.dbn", ": holds 0 usable bars; at least 2 are needed"),
+    ("databento-dbn/test_data.ohlcv-1d.v1.dbn.zst", ": holds 0 usable bars; at least 2 are needed"),
+    ("databento-dbn/futures_ohlcv-1m_2024-07-01T23-40_2024-07-02T00-10.dbn.zst", ": holds 2 symbols: ESU4, NQU4"),
+    ("nautilus/bars-64bit.parquet", ", column open: is of type fixed_len_byte_array[8], which holds no numbers"),
+    (
+        "oracles/backtesting.py-0.6.6_GOOG_SmaCross10-30_testsuite.trades.csv",
+        ", line 1: the header has no column for time, open, high, low, close; its columns are Size, EntryBar, ExitBar, EntryPrice, \
+         ExitPrice, SL, TP, PnL, Commission, ReturnPct, EntryTime, ExitTime, Duration, Tag, Entry_SMA(C,10), \
+         Exit_SMA(C,10), Entry_SMA(C,30), Exit_SMA(C,30)",
+    ),
     (
         "freqtrade/kraken-BCHEUR-trades.csv",
         ", line 1: 3 fields, 2 of them numbers after the time stamp; a bar without a header needs open, high, low and close",
@@ -96,7 +117,7 @@ const NOT_BARS: [(&str, &str); 12] = [
     ("lean", ": cannot be read"),
 ];
 
-fn folder() -> Option<PathBuf> {
+pub(super) fn folder() -> Option<PathBuf> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("GIGABAR_DATA").map_or(default, PathBuf::from);
     if !folder.is_dir() {
@@ -131,7 +152,7 @@ fn counts(report: &DataReport) -> [usize; 8] {
 fn check_counts_what_the_manifest_counts() {
     let Some(folder) = folder() else { return };
     for (file, rows, first, last, order, mut want) in MANIFEST {
-        let report = check(&folder.join(file), &options(file)).unwrap();
+        let report = check(&folder.join(file), &options(file)).unwrap().remove(0);
         if file == TICKS {
             (want[5], want[6]) = (49, 157);
         }
@@ -169,11 +190,49 @@ fn every_bar_file_loads_or_is_refused_for_its_own_reason() {
 #[test]
 fn other_files_are_refused_with_the_reason() {
     let Some(folder) = folder() else { return };
-    for (file, why) in NOT_BARS {
+    for (file, why) in NOT_BARS.iter().copied() {
         let path = folder.join(file);
         let error = load(&path, &LoadOptions::default()).unwrap_err();
         assert_eq!(error.to_string(), format!("{}{why}", path.display()));
     }
+}
+
+#[test]
+fn other_formats_load_to_their_counts() {
+    let Some(folder) = folder() else { return };
+    for (file, symbol, rows, first, last) in OTHERS.iter().copied() {
+        let options = LoadOptions { symbol: symbol.map(Into::into), ..LoadOptions::default() };
+        let loaded = load(&folder.join(file), &options).unwrap_or_else(|e| panic!("{e}"));
+        let ts = loaded.bars.ts();
+        assert_eq!(loaded.bars.len(), rows, "{file}");
+        assert_eq!(Some(minute(ts[0])), parse_iso(first).map(minute), "{file}");
+        assert_eq!(Some(minute(ts[rows - 1])), parse_iso(last).map(minute), "{file}");
+    }
+    // What LEAN's own file of the same days and prices says.
+    let zip = load(&folder.join("lean/equity-usa-daily-aapl.zip"), &LoadOptions::default()).unwrap();
+    assert_eq!((zip.bars.open()[0], zip.bars.close()[0], zip.bars.volume()[0]), (13.63, 16.25, 6_315_000.0));
+    // Databento's own test of this file.
+    let dbn = load(&folder.join("databento-dbn/test_data.ohlcv-1m.dbn"), &LoadOptions::default()).unwrap();
+    assert_eq!((dbn.bars.open()[0], dbn.bars.high()[0], dbn.bars.symbol()), (372_025.0, 372_150.0, Some("ESH1")));
+}
+
+/// Every file of the folder stands in one of the tables above.
+#[test]
+fn no_file_is_left_out() {
+    let Some(folder) = folder() else { return };
+    let listed: Vec<&str> = (MANIFEST.iter().map(|row| row.0))
+        .chain(OTHERS.iter().map(|row| row.0))
+        .chain(NOT_BARS.iter().map(|row| row.0))
+        .collect();
+    let mut found = 0;
+    for entry in std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()) {
+        for file in std::fs::read_dir(entry).unwrap().map(|e| e.unwrap().path()) {
+            let name = file.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
+            assert!(listed.contains(&name.as_str()), "{name}");
+            found += 1;
+        }
+    }
+    assert!(found >= 53, "{found} files");
 }
 
 #[test]
@@ -185,7 +244,7 @@ fn bitfinex_columns_are_noticed_and_named() {
                 ts,open,close,high,low,volume";
     assert_eq!(error.to_string(), format!("{}{want}", path.display()));
     assert_eq!(error.hint().as_deref(), Some("pass --columns ts,open,close,high,low,volume"));
-    let report = check(&path, &LoadOptions::default()).unwrap();
+    let report = check(&path, &LoadOptions::default()).unwrap().remove(0);
     assert_eq!((report.loads, report.ohlc_violations.count), (false, 457_532));
 }
 
@@ -230,7 +289,10 @@ fn decisions_about_columns_are_noted() {
     );
     assert_eq!(
         notes("pyalgotrade/sharpe-ratio-test-ige.csv"),
-        ["Adj Close differs from close in 1468 of 1504 rows (splits or dividends); close is used"]
+        [
+            "Adj Close differs from close in 1468 of 1504 rows (splits or dividends); close is used (--adjust scales to it)",
+            "prices jump as at a split: 2005-06-09 (2:1); nothing is adjusted"
+        ]
     );
 }
 

@@ -228,13 +228,15 @@ fn files_without_bars_say_what_they_lack() {
         assert_eq!(refused(text).0, want, "{text:?}");
     }
     for (bytes, want) in [
-        (b"PK\x03\x04....".as_slice(), ": is a zip archive, not delimited text"),
-        (b"PAR1....", ": is a Parquet file, not delimited text"),
-        (b"\x28\xb5\x2f\xfd....", ": is a zstd-compressed file, not delimited text"),
-        (b"DBN\x02....", ": is a Databento DBN file, not delimited text"),
-        (b"\x1f\x8b\x08broken", ": cannot be read"),
+        (b"PK\x03\x04....".as_slice(), ": is broken zip: "),
+        (b"PAR1....", ": is broken Parquet: "),
+        (b"\x28\xb5\x2f\xfd....", ": is broken zstd: "),
+        (b"DBN\x02....", ": is broken DBN: "),
+        (b"\x1f\x8b\x08broken", ": is broken gzip: "),
+        (b"BZh91AY", ": is a bzip2-compressed file, which is not read"),
     ] {
-        assert_eq!(refused(bytes).0, want);
+        let message = refused(bytes).0;
+        assert!(message.starts_with(want), "{message}");
     }
 }
 
@@ -385,7 +387,7 @@ fn check_counts_in_files_that_do_not_load() {
                 2024-01-06,7,7,7,7,5,6\n\
                 2024-01-06,7,7,7,7,5\n";
     let (_folder, path) = file(text.as_bytes());
-    let report = check(&path, &LoadOptions::default()).unwrap();
+    let report = check(&path, &LoadOptions::default()).unwrap().remove(0);
     let found = |f: &gigabar_market::check::Finding| (f.count, f.examples.first().map_or(0, |e| e.line));
     assert!(!report.loads);
     assert!(report.refusal.unwrap().ends_with("bars.csv, line 4, column open: value missing (\"nan\")"));

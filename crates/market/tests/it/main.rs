@@ -3,6 +3,11 @@
 
 mod feature;
 mod feature_golden;
+mod load_formats;
 mod load_manifest;
 mod load_random;
 mod load_texts;
+mod oddities;
+mod resample;
+mod vendors;
+mod write;

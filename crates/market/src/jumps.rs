@@ -1,0 +1,155 @@
+//! Moves that a market seldom makes and a file's errors and splits often do.
+
+use crate::Bars;
+use crate::time::day;
+
+/// A ratio is that of a split when it is this near, in logarithms. Apple's four splits since 2000 lie within 0.022 of their
+/// ratios, night included; its fall by 52 % in September 2000 lies 0.052 from one half.
+const NEAR: f64 = 0.03;
+/// Median absolute deviations to one standard deviation of a normal law.
+const MAD_TO_SIGMA: f64 = 1.4826;
+/// A split moves the price by more than this many robust deviations.
+const SPLIT_Z: f64 = 8.0;
+/// And by more than this many of those of the twenty bars before: oil's fall by half in April 2020 was 7 of them, Oracle's
+/// split in January 2000 was 8.3.
+const LOCAL_Z: f64 = 8.0;
+/// Bars that show what is usual.
+const MIN_BARS: usize = 60;
+/// New shares for old ones, as companies choose them.
+const RATIOS: [(u32, u32); 18] = [
+    (3, 2),
+    (2, 1),
+    (5, 2),
+    (3, 1),
+    (4, 1),
+    (5, 1),
+    (6, 1),
+    (7, 1),
+    (8, 1),
+    (10, 1),
+    (12, 1),
+    (15, 1),
+    (20, 1),
+    (25, 1),
+    (30, 1),
+    (40, 1),
+    (50, 1),
+    (100, 1),
+];
+
+/// A close far from the one before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Jump {
+    /// The later bar, from 0.
+    pub row: usize,
+    /// Close before.
+    pub before: f64,
+    /// Open of the bar.
+    pub open: f64,
+    /// Close of the bar.
+    pub close: f64,
+    /// Log return between the closes, less the median, in robust standard deviations (1.4826 times the median absolute
+    /// deviation of all that are not 0).
+    pub z: f64,
+    /// New shares for old that would explain the open; the old number is the larger one in a reverse split.
+    pub split: Option<(u32, u32)>,
+}
+
+/// Jumps of `min_z` robust deviations or more, in order of time. None where prices hardly ever move, and none of fewer than
+/// sixty bars: what is usual needs some to show.
+pub fn jumps(open: &[f64], close: &[f64], min_z: f64) -> Vec<Jump> {
+    if close.len() < MIN_BARS {
+        return Vec::new();
+    }
+    let Some((median, sigma)) = robust(close) else { return Vec::new() };
+    let z = |row: usize| ((close[row] / close[row - 1]).ln() - median) / sigma;
+    let jump = |row: usize| {
+        let z = z(row);
+        let is_one = z.abs() >= min_z && z.is_finite();
+        is_one.then(|| {
+            let (closes, before, open, close) = (close, close[row - 1], open[row], close[row]);
+            let jump = Jump { row, before, open, close, z, split: None };
+            let split = ratio(before, open).filter(|_| z.abs() >= SPLIT_Z && stays(closes, &jump));
+            Jump { split, ..jump }
+        })
+    };
+    (1..close.len()).filter_map(jump).collect()
+}
+
+/// Whether a jump stands out of the days around it as a split does: far beyond the moves of the bars before it, to a level
+/// that stays.
+fn stays(close: &[f64], jump: &Jump) -> bool {
+    const AROUND: usize = 20;
+    let row = jump.row;
+    let (mut before, mut after) =
+        (close[row.saturating_sub(AROUND)..row].to_vec(), close[row..close.len().min(row + AROUND)].to_vec());
+    let Some((_, usual)) = robust(&before) else { return true };
+    let moved = (jump.before / jump.open).ln();
+    let (Some(before), Some(after)) = (median(&mut before), median(&mut after)) else { return false };
+    moved.abs() > LOCAL_Z * usual && ((before / after).ln() - moved).abs() < 0.35 * moved.abs()
+}
+
+/// What to say of bars that look as if splits were left in.
+pub fn split_note(bars: &Bars) -> Option<String> {
+    let found: Vec<Jump> =
+        jumps(bars.open(), bars.close(), SPLIT_Z).into_iter().filter(|jump| jump.split.is_some()).collect();
+    let first = found.first()?;
+    let named = |jump: &Jump| {
+        let (new, old) = jump.split.unwrap_or_default();
+        format!("{} ({new}:{old})", day(bars.ts()[jump.row]))
+    };
+    const SHOWN: usize = 4;
+    let shown: Vec<String> = found.iter().take(SHOWN).map(named).collect();
+    let more = if found.len() > SHOWN { format!(" and {} more", found.len() - SHOWN) } else { String::new() };
+    let word = if found.len() == 1 && first.row > 0 { "a split" } else { "splits" };
+    Some(format!("prices jump as at {word}: {}{more}; nothing is adjusted", shown.join(", ")))
+}
+
+/// Median and robust standard deviation of the log returns that are not 0.
+fn robust(close: &[f64]) -> Option<(f64, f64)> {
+    let mut returns: Vec<f64> =
+        close.windows(2).map(|w| (w[1] / w[0]).ln()).filter(|r| r.is_finite() && *r != 0.0).collect();
+    let center = median(&mut returns)?;
+    let mut distances: Vec<f64> = returns.iter().map(|r| (r - center).abs()).collect();
+    let sigma = MAD_TO_SIGMA * median(&mut distances)?;
+    (sigma > 0.0).then_some((center, sigma))
+}
+
+fn median(values: &mut [f64]) -> Option<f64> {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    Some(*values.select_nth_unstable_by(middle, f64::total_cmp).1)
+}
+
+/// The split that turns `before` into `open`, nearly.
+fn ratio(before: f64, open: f64) -> Option<(u32, u32)> {
+    let log = (before / open).ln();
+    let distance = |(new, old): (u32, u32)| (log.abs() - (f64::from(new) / f64::from(old)).ln()).abs();
+    let best = RATIOS.into_iter().min_by(|a, b| distance(*a).total_cmp(&distance(*b)))?;
+    (distance(best) < NEAR).then_some(if log > 0.0 { best } else { (best.1, best.0) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_are_told_from_crashes() {
+        assert_eq!(ratio(645.57, 92.70), Some((7, 1)));
+        assert_eq!(ratio(499.23, 127.58), Some((4, 1)));
+        assert_eq!(ratio(53.5, 28.19), None);
+        assert_eq!(ratio(1.0, 10.05), Some((1, 10)));
+        assert_eq!(ratio(1.0, 1.01), None);
+    }
+
+    #[test]
+    fn a_jump_stands_out_of_what_is_usual() {
+        let mut close: Vec<f64> = (0..200).map(|i| 100.0 + f64::from(i * i % 7)).collect();
+        close[120] = 300.0;
+        let found = jumps(&close, &close, 15.0);
+        assert_eq!(found.iter().map(|jump| jump.row).collect::<Vec<_>>(), [120, 121]);
+        assert!(jumps(&[1.0; 500], &[1.0; 500], 1.0).is_empty());
+    }
+}

@@ -1,0 +1,137 @@
+//! Several tables as one series: in order of time, without overlap, of one interval and one symbol.
+
+use std::path::PathBuf;
+
+use super::LoadError;
+use super::cut::Cut;
+use super::rows::Rows;
+use super::table::Table;
+use crate::bars::{BarColumns, BarsError};
+use crate::calendar;
+use crate::time::iso;
+
+/// Intervals of one series may differ by this factor: months are not of one length.
+const ALIKE: f64 = 1.2;
+
+/// The wanted rows of one table.
+pub(crate) struct Series<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) rows: Rows,
+    pub(crate) notes: Vec<String>,
+    /// First and last stamp before the cut.
+    pub(crate) whole: Option<(i64, i64)>,
+}
+
+/// All rows.
+pub(crate) struct Joined<'a> {
+    pub(crate) path: PathBuf,
+    pub(crate) columns: BarColumns,
+    pub(crate) lines: Vec<u64>,
+    pub(crate) symbol: Option<String>,
+    pub(crate) notes: Vec<String>,
+    /// What a broken rule of bars is in terms of the file it stands in.
+    pub(crate) blame: Box<dyn Fn(&BarsError) -> LoadError + 'a>,
+}
+
+/// Puts series one after the other.
+pub(crate) fn join<'a>(mut series: Vec<Series<'a>>, cut: &Cut) -> Result<Joined<'a>, LoadError> {
+    let path = series.first().map(|s| s.table.path.clone()).unwrap_or_default();
+    let rows = series.iter().map(|s| s.rows.lines.len()).sum();
+    if !cut.is_none() && rows < 2 {
+        let spans = || series.iter().filter_map(|s| s.whole);
+        let first = spans().map(|(first, _)| first).min().map(iso).unwrap_or_default();
+        let last = spans().map(|(_, last)| last).max().map(iso).unwrap_or_default();
+        return Err(LoadError::Cut { path, rows, range: cut.given.clone(), first, last });
+    }
+    let notes = notes(&series);
+    if series.len() > 1 {
+        series.retain(|s| !s.rows.lines.is_empty());
+        series.iter().try_for_each(sorted)?;
+        series.sort_by_key(|s| s.rows.columns.ts.first().copied());
+        series.windows(2).try_for_each(|pair| compatible(&pair[0], &pair[1]))?;
+    }
+    let mut columns = BarColumns::default();
+    let mut lines = Vec::with_capacity(rows);
+    for s in &mut series {
+        append(&mut columns, &mut s.rows.columns);
+        lines.extend(&s.rows.lines);
+    }
+    let symbol = series.iter().find_map(|s| s.rows.symbol.clone());
+    let stamps = columns.ts.clone();
+    let blame = Box::new(move |error: &BarsError| {
+        let mut before = 0;
+        for s in &series {
+            let n = s.rows.lines.len();
+            if error.row().is_none_or(|row| row < before + n) {
+                return s.rows.error(s.table, &stamps[before..], &error.earlier_by(before));
+            }
+            before += n;
+        }
+        LoadError::TooFew { path: path.clone(), rows: stamps.len() }
+    });
+    let path = notes.path;
+    Ok(Joined { path, columns, lines, symbol, notes: notes.notes, blame })
+}
+
+struct Notes {
+    path: PathBuf,
+    notes: Vec<String>,
+}
+
+/// The notes of every series, with its file where there are several.
+fn notes(series: &[Series<'_>]) -> Notes {
+    let path = series.first().map(|s| s.table.path.clone()).unwrap_or_default();
+    let named = |s: &Series<'_>, note: &String| match series.len() {
+        1 => note.clone(),
+        _ => {
+            let name = s.table.path.file_name().unwrap_or_default().to_string_lossy();
+            format!("{name}: {note}")
+        }
+    };
+    Notes { path, notes: series.iter().flat_map(|s| s.notes.iter().map(move |note| named(s, note))).collect() }
+}
+
+/// Refuses what would make an overlap look like the neighbour's.
+fn sorted(s: &Series<'_>) -> Result<(), LoadError> {
+    let ts = &s.rows.columns.ts;
+    let Some(row) = (1..ts.len()).find(|&row| ts[row] <= ts[row - 1]) else { return Ok(()) };
+    let error = if ts[row] == ts[row - 1] {
+        BarsError::DuplicateTimestamp { row }
+    } else {
+        BarsError::UnsortedTimestamp { row }
+    };
+    Err(s.rows.error(s.table, ts, &error))
+}
+
+fn compatible(a: &Series<'_>, b: &Series<'_>) -> Result<(), LoadError> {
+    let (path, other) = (a.table.path.clone(), b.table.path.clone());
+    let (Some(&last), Some(&first)) = (a.rows.columns.ts.last(), b.rows.columns.ts.first()) else { return Ok(()) };
+    if first <= last {
+        return Err(LoadError::Overlap { earlier: path, later: other, stamp: iso(first) });
+    }
+    if let (Some(this), Some(that)) = (&a.rows.symbol, &b.rows.symbol)
+        && this != that
+    {
+        return Err(LoadError::Differ { path, other, what: "symbol", this: this.clone(), that: that.clone() });
+    }
+    let interval = |s: &Series<'_>| calendar::interval_ns(&s.rows.columns.ts);
+    let (this, that) = (interval(a), interval(b));
+    let factor = this.max(that) as f64 / this.min(that).max(1) as f64;
+    if this > 0 && that > 0 && factor > ALIKE {
+        let shown = crate::time::interval;
+        return Err(LoadError::Differ { path, other, what: "interval", this: shown(this), that: shown(that) });
+    }
+    Ok(())
+}
+
+fn append(all: &mut BarColumns, more: &mut BarColumns) {
+    all.ts.append(&mut more.ts);
+    let pairs = [
+        (&mut all.open, &mut more.open),
+        (&mut all.high, &mut more.high),
+        (&mut all.low, &mut more.low),
+        (&mut all.close, &mut more.close),
+        (&mut all.volume, &mut more.volume),
+    ];
+    pairs.into_iter().for_each(|(all, more)| all.append(more));
+}

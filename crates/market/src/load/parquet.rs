@@ -1,0 +1,269 @@
+//! Reads Parquet: columns by name and type, nulls and all, through the same checks as text.
+
+mod column;
+mod kind;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use bytes::Bytes;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::ColumnDescriptor;
+
+use super::clock::Clock;
+use super::columns::{self, Choice, Roles};
+use super::container::Part;
+use super::csv::{shortened, time_zone, undone};
+use super::dialect::Layout;
+use super::guard::guarded;
+use super::number::{Comma, Number};
+use super::table::{Fault, FaultKind, Origin, Raw, Table};
+use super::{LoadError, LoadOptions, Place};
+use column::{Cell, Column};
+use kind::Kind;
+
+/// Rows any file may have, and how many more for each of its bytes: constant columns pack to almost nothing.
+const ROWS: usize = 4_000_000;
+const ROWS_PER_BYTE: usize = 64;
+
+/// Reads a part's rows.
+pub(crate) fn read(part: Part, options: &LoadOptions) -> Result<Table, LoadError> {
+    let Part { path, bytes, wrapping, .. } = part;
+    let max_rows = ROWS + bytes.len().saturating_mul(ROWS_PER_BYTE);
+    let clock = Clock::new(options.tz.as_deref().map(time_zone).transpose()?);
+    // The reader trusts some of what a file says about itself, and panics where that is wrong.
+    let table = guarded(|| {
+        let file = SerializedFileReader::new(Bytes::from(bytes)).map_err(|e| broken(&path, &e))?;
+        let layout = layout(&path, &file, options)?;
+        Reader { path: &path, file: &file, layout, clock, max_rows }.table(&wrapping, options)
+    });
+    table.unwrap_or_else(|| {
+        let detail = "its metadata and its pages contradict each other".to_owned();
+        Err(LoadError::Broken { path: path.clone(), format: "Parquet", detail })
+    })
+}
+
+fn broken(path: &Path, error: &ParquetError) -> LoadError {
+    match error {
+        ParquetError::NYI(what) => LoadError::NotBarFile {
+            path: path.to_owned(),
+            what: format!("what cannot be read ({what})"),
+            remedy: "write it with snappy, zstd, gzip, lz4 or no compression",
+        },
+        error => LoadError::Broken { path: path.to_owned(), format: "Parquet", detail: error.to_string() },
+    }
+}
+
+type File = SerializedFileReader<Bytes>;
+
+/// Which column is what, by name, then by type, or as the option says.
+fn layout(path: &Path, file: &File, options: &LoadOptions) -> Result<Layout, LoadError> {
+    let schema = file.metadata().file_metadata().schema_descr();
+    let names: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
+    let flat = |i: &usize| schema.columns()[*i].max_rep_level() == 0;
+    let mut roles = columns::by_name(&names, |_| None);
+    roles.keep(flat);
+    let mut notes = Vec::new();
+    let stamps: Vec<usize> =
+        (0..names.len()).filter(flat).filter(|&i| Kind::of(&schema.columns()[i]).is_stamp()).collect();
+    if let (None, [only]) = (roles.time, stamps.as_slice()) {
+        notes.push(format!("{} is the only column of time stamps", names[*only]));
+        roles.time = Some(*only);
+    }
+    choose(path, &names, &mut roles, options)?;
+    let missing = roles.missing();
+    if !missing.is_empty() {
+        let described = |c: &ColumnDescriptor| format!("{} ({})", c.path().string(), Kind::describe(c));
+        let found = schema.columns().iter().map(|c| described(c)).collect();
+        return Err(LoadError::Schema { path: path.to_owned(), missing, found });
+    }
+    if roles.close_only() {
+        let close = roles.price[3].unwrap_or(0);
+        notes.push(format!("{} is the only price: open, high and low are set to it", names[close]));
+    }
+    Ok(Layout::of_columns(names, roles, notes))
+}
+
+/// Applies `--columns`.
+fn choose(path: &Path, names: &[String], roles: &mut Roles, options: &LoadOptions) -> Result<(), LoadError> {
+    let Some(given) = &options.columns else { return Ok(()) };
+    let error = |reason: String| LoadError::Columns { path: path.to_owned(), given: given.clone(), reason };
+    match columns::parse_choice(given).map_err(error)? {
+        Choice::Names(pairs) => {
+            for (role, name) in pairs {
+                let Some(at) = names.iter().position(|n| n.eq_ignore_ascii_case(&name)) else {
+                    return Err(error(format!(
+                        "the file has no column {name:?}; its columns are {}",
+                        names.join(", ")
+                    )));
+                };
+                roles.assign(role, at);
+            }
+        }
+        Choice::Positions(positions) => {
+            if positions.len() > names.len() {
+                return Err(error(format!("the file has only {} columns: {}", names.len(), names.join(", "))));
+            }
+            *roles = Roles::default();
+            let named = positions.iter().enumerate().filter_map(|(i, role)| role.map(|role| (i, role)));
+            named.for_each(|(i, role)| roles.assign(role, i));
+        }
+    }
+    if roles.clock.is_some() {
+        return Err(error("date and time of day in two columns are read from text files only".to_owned()));
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    file: &'a File,
+    layout: Layout,
+    clock: Clock,
+    max_rows: usize,
+}
+
+impl Reader<'_> {
+    fn table(mut self, wrapping: &[&str], options: &LoadOptions) -> Result<Table, LoadError> {
+        let roles = self.layout.roles.clone();
+        let stamps = self.stamps(roles.time.unwrap_or(0), options)?;
+        let n = stamps.len();
+        let mut raw = Raw { rows: n, ..Raw::default() };
+        let kept: Vec<bool> = stamps.iter().map(Result::is_ok).collect();
+        raw.lines = (1..=n as u64).zip(&kept).filter(|(_, kept)| **kept).map(|(line, _)| line).collect();
+        raw.symbol_of = self.symbols(roles.symbol, &kept, &mut raw.symbols)?;
+        for (row, stamp) in stamps.into_iter().enumerate() {
+            match stamp {
+                Ok(ts) => raw.columns.ts.push(ts),
+                Err(text) => raw.faults.push(Fault {
+                    line: row as u64 + 1,
+                    kind: FaultKind::Time,
+                    column: roles.time.unwrap_or(0),
+                    text,
+                    symbol: super::table::UNKNOWN,
+                }),
+            }
+        }
+        let mut prices = [const { Vec::new() }; 4];
+        for (values, column) in prices.iter_mut().zip(roles.price) {
+            if let Some(column) = column {
+                *values = self.numbers(column, &kept, &mut raw)?;
+            }
+        }
+        let [open, high, low, close] = prices;
+        let c = &mut raw.columns;
+        (c.open, c.high, c.low) =
+            if roles.close_only() { (close.clone(), close.clone(), close.clone()) } else { (open, high, low) };
+        c.close = close;
+        for &column in &roles.volumes {
+            let volume = self.numbers(column, &kept, &mut raw)?;
+            raw.volumes.push(volume);
+        }
+        if let Some(column) = roles.adj_close {
+            let mut aside = Raw { symbol_of: Vec::new(), ..Raw::default() };
+            raw.adjusted = self.numbers(column, &kept, &mut aside)?;
+        }
+        raw.faults.sort_by_key(|fault| fault.line);
+        let zone = self.clock.describe(options.tz.as_deref());
+        let groups = self.file.metadata().num_row_groups();
+        let dialect = format!("{}Parquet, row groups {groups}, {}, {zone}", undone(wrapping), self.layout.listed());
+        let origin = Origin { path: self.path.to_owned(), place: Place::Row, dialect };
+        let notes = self.layout.notes.clone();
+        Ok(raw.finish(self.layout, origin, notes))
+    }
+
+    fn column(&self, column: usize) -> Result<Column, LoadError> {
+        Column::read(self.file, column, self.max_rows).map_err(|e| broken(self.path, &e))
+    }
+
+    fn wrong_type(&self, column: usize, wanted: &'static str) -> LoadError {
+        let descriptor = &self.file.metadata().file_metadata().schema_descr().columns()[column];
+        LoadError::ColumnType {
+            path: self.path.to_owned(),
+            column: self.layout.name(column),
+            found: Kind::describe(descriptor),
+            wanted,
+        }
+    }
+
+    /// Every row's instant, or what stands there instead.
+    fn stamps(&mut self, column: usize, options: &LoadOptions) -> Result<Vec<Result<i64, String>>, LoadError> {
+        let cells = self.column(column)?;
+        let order = column::date_order(self.path, &self.layout.name(column), &cells, options)?;
+        let clock = &mut self.clock;
+        let read = |row| match cells.moment(row, order) {
+            Ok(moment) => clock.instant(moment).ok_or_else(|| cells.text(row)),
+            Err(text) => Err(shortened(text.as_bytes())),
+        };
+        if !cells.kind.is_stamp_like() {
+            return Err(self.wrong_type(column, "time stamps"));
+        }
+        Ok((0..cells.len()).map(read).collect())
+    }
+
+    /// The kept rows' numbers; NaN and a fault where there is none.
+    fn numbers(&self, column: usize, kept: &[bool], raw: &mut Raw) -> Result<Vec<f64>, LoadError> {
+        let cells = self.column(column)?;
+        if !cells.kind.is_number_like() {
+            return Err(self.wrong_type(column, "numbers"));
+        }
+        self.same_length(cells.len(), kept.len())?;
+        let mut out = Vec::with_capacity(raw.lines.len());
+        for row in (0..kept.len()).filter(|&row| kept[row]) {
+            let kind = match cells.number(row, Comma::Thousands) {
+                Number::Value(value) => {
+                    out.push(value);
+                    continue;
+                }
+                Number::Missing => FaultKind::Missing,
+                Number::Bad => FaultKind::NotANumber,
+            };
+            let symbol = raw.symbol_of.get(out.len()).copied().unwrap_or(0);
+            raw.faults.push(Fault { line: row as u64 + 1, kind, column, text: cells.text(row), symbol });
+            out.push(f64::NAN);
+        }
+        Ok(out)
+    }
+
+    fn symbols(&self, column: Option<usize>, kept: &[bool], names: &mut Vec<String>) -> Result<Vec<u32>, LoadError> {
+        let Some(column) = column else { return Ok(vec![0; kept.iter().filter(|k| **k).count()]) };
+        let cells = self.column(column)?;
+        self.same_length(cells.len(), kept.len())?;
+        let mut index: HashMap<String, u32> = HashMap::new();
+        let mut out = Vec::new();
+        for row in (0..kept.len()).filter(|&row| kept[row]) {
+            let name = match cells.cell(row) {
+                Cell::Null => String::new(),
+                _ => cells.text(row),
+            };
+            let next = index.len() as u32;
+            out.push(*index.entry(name).or_insert_with_key(|name| {
+                names.push(name.clone());
+                next
+            }));
+        }
+        Ok(out)
+    }
+
+    fn same_length(&self, got: usize, expected: usize) -> Result<(), LoadError> {
+        if got == expected {
+            return Ok(());
+        }
+        let detail = format!("a column of {got} values beside one of {expected}");
+        Err(LoadError::Broken { path: self.path.to_owned(), format: "Parquet", detail })
+    }
+}
+
+impl Roles {
+    /// Drops columns that hold lists.
+    fn keep(&mut self, usable: impl Fn(&usize) -> bool) {
+        let single = [&mut self.time, &mut self.clock, &mut self.adj_close, &mut self.symbol];
+        for role in single.into_iter().chain(&mut self.price) {
+            *role = role.filter(&usable);
+        }
+        self.volumes.retain(&usable);
+        // Two columns for one stamp are a text file's way.
+        self.clock = None;
+    }
+}

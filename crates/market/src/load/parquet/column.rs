@@ -1,0 +1,246 @@
+//! One Parquet column read whole, and what its values mean.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{DataType, Int96};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::reader::FileReader;
+
+use super::super::csv::shortened;
+use super::super::number::{self, Comma, Number};
+use super::super::time::{self, DateOrder, Moment, in_bounds};
+use super::super::{LoadError, LoadOptions, Place};
+use super::File;
+use super::kind::Kind;
+
+/// Records decoded at once.
+const BATCH: usize = 8192;
+
+/// One value as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cell {
+    Null,
+    Int(i64),
+    Float(f64),
+    /// Nanoseconds since 1970.
+    Nanos(i128),
+    Bytes(Box<[u8]>),
+}
+
+/// A column's values.
+pub(crate) struct Column {
+    pub(crate) kind: Kind,
+    cells: Vec<Cell>,
+}
+
+impl Column {
+    /// Reads a column of all row groups.
+    pub(crate) fn read(file: &File, column: usize, max_rows: usize) -> Result<Self> {
+        let descriptor = file.metadata().file_metadata().schema_descr().column(column);
+        let kind = Kind::of(&descriptor);
+        let mut filling = Filling { max_def: descriptor.max_def_level(), max_rows, cells: Vec::new() };
+        for group in 0..file.num_row_groups() {
+            let group = file.get_row_group(group)?;
+            match group.get_column_reader(column)? {
+                ColumnReader::BoolColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Int(i64::from(*v)))?,
+                ColumnReader::Int32ColumnReader(mut r) => match kind {
+                    Kind::Integer { signed: false } => filling.fill(&mut r, |v| Cell::Int(i64::from(*v as u32)))?,
+                    _ => filling.fill(&mut r, |v| Cell::Int(i64::from(*v)))?,
+                },
+                ColumnReader::Int64ColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Int(*v))?,
+                ColumnReader::Int96ColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Nanos(nanos(v)))?,
+                ColumnReader::FloatColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Float(f64::from(*v)))?,
+                ColumnReader::DoubleColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Float(*v))?,
+                ColumnReader::ByteArrayColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Bytes(v.data().into()))?,
+                ColumnReader::FixedLenByteArrayColumnReader(mut r) => {
+                    filling.fill(&mut r, |v| Cell::Bytes(v.data().into()))?;
+                }
+            }
+        }
+        Ok(Self { kind, cells: filling.cells })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    pub(crate) fn cell(&self, row: usize) -> &Cell {
+        &self.cells[row]
+    }
+
+    /// A value for people.
+    pub(crate) fn text(&self, row: usize) -> String {
+        match &self.cells[row] {
+            Cell::Null => "null".to_owned(),
+            Cell::Int(value) => value.to_string(),
+            Cell::Float(value) => value.to_string(),
+            Cell::Nanos(value) => value.to_string(),
+            Cell::Bytes(bytes) => shortened(bytes),
+        }
+    }
+
+    /// A row's moment, or what stands there instead.
+    pub(crate) fn moment(&self, row: usize, order: DateOrder) -> std::result::Result<Moment, String> {
+        let moment = match (self.kind, &self.cells[row]) {
+            (Kind::Stamp { unit_ns, utc }, Cell::Int(value)) => {
+                let ns = i128::from(*value) * i128::from(unit_ns);
+                if utc { in_bounds(ns).map(Moment::Instant) } else { civil(ns) }
+            }
+            (Kind::Date, Cell::Int(days)) => civil(i128::from(*days) * 86_400_000_000_000),
+            (_, Cell::Nanos(ns)) => in_bounds(*ns).map(Moment::Instant),
+            (_, Cell::Int(_) | Cell::Float(_)) => time::parse(self.text(row).as_bytes(), order),
+            (_, Cell::Bytes(bytes)) => time::parse(bytes, order),
+            (_, Cell::Null) => None,
+        };
+        moment.ok_or_else(|| self.text(row))
+    }
+
+    pub(crate) fn number(&self, row: usize, comma: Comma) -> Number {
+        let finite = |value: f64| match value {
+            v if v.is_nan() => Number::Missing,
+            v if v.is_infinite() => Number::Bad,
+            v => Number::Value(v),
+        };
+        match (self.kind, &self.cells[row]) {
+            (_, Cell::Null) => Number::Missing,
+            (_, Cell::Float(value)) => finite(*value),
+            (Kind::Decimal { scale }, Cell::Int(value)) => decimal(i128::from(*value), scale),
+            (Kind::Decimal { scale }, Cell::Bytes(bytes)) => match big_endian(bytes) {
+                Some(value) => decimal(value, scale),
+                None => Number::Bad,
+            },
+            (Kind::Integer { signed: false }, Cell::Int(value)) => Number::Value(*value as u64 as f64),
+            (_, Cell::Int(value)) => Number::Value(*value as f64),
+            (_, Cell::Bytes(bytes)) => number::parse(bytes.trim_ascii(), comma),
+            (_, Cell::Nanos(_)) => Number::Bad,
+        }
+    }
+}
+
+/// How dates like `01/02/2024` in a column of text are read: as the option says, else as a number above 12 shows.
+pub(crate) fn date_order(
+    path: &Path,
+    name: &str,
+    column: &Column,
+    options: &LoadOptions,
+) -> std::result::Result<DateOrder, LoadError> {
+    if let Some(order) = options.date_order {
+        return Ok(order);
+    }
+    let pairs = column.cells.iter().enumerate().filter_map(|(row, cell)| match cell {
+        Cell::Bytes(bytes) => time::open_pair(bytes).map(|pair| (row, pair)),
+        _ => None,
+    });
+    let (mut first, mut day_first, mut month_first) = (None, false, false);
+    for (row, (a, b)) in pairs {
+        first.get_or_insert(row);
+        day_first |= a > 12;
+        month_first |= b > 12;
+    }
+    match (first, month_first, day_first) {
+        (Some(row), false, false) => Err(LoadError::DateOrder {
+            path: path.to_owned(),
+            at: Place::Row(row as u64 + 1),
+            column: name.to_owned(),
+            text: column.text(row),
+        }),
+        (_, true, _) => Ok(DateOrder::Mdy),
+        _ => Ok(DateOrder::Dmy),
+    }
+}
+
+fn civil(ns: i128) -> Option<Moment> {
+    let stamp = Timestamp::from_nanosecond(i128::from(in_bounds(ns)?)).ok()?;
+    Some(Moment::Civil(TimeZone::UTC.to_datetime(stamp)))
+}
+
+/// Nanosecond of the day in the first eight bytes, the Julian day in the last four.
+fn nanos(value: &Int96) -> i128 {
+    const EPOCH_JULIAN: i128 = 2_440_588;
+    let data = value.data();
+    let of_day = i128::from((u64::from(data[1]) << 32) | u64::from(data[0]));
+    (i128::from(data[2] as i32) - EPOCH_JULIAN) * 86_400_000_000_000 + of_day
+}
+
+/// Two's complement of up to sixteen bytes.
+fn big_endian(bytes: &[u8]) -> Option<i128> {
+    let first = *bytes.first()?;
+    if bytes.len() > 16 {
+        return None;
+    }
+    let start = if first & 0x80 == 0 { 0 } else { -1 };
+    Some(bytes.iter().fold(start, |value, &b| value << 8 | i128::from(b)))
+}
+
+/// The f64 nearest to value·10^-scale.
+fn decimal(value: i128, scale: i32) -> Number {
+    const EXACT: i128 = 1 << 53;
+    let parsed = match scale {
+        // Both exact in f64, so that the quotient is rounded once.
+        0..=22 if value.abs() <= EXACT => Ok(value as f64 / 10f64.powi(scale)),
+        _ => format!("{value}e{}", -i64::from(scale)).parse(),
+    };
+    match parsed {
+        Ok(value) if value.is_finite() => Number::Value(value),
+        _ => Number::Bad,
+    }
+}
+
+struct Filling {
+    max_def: i16,
+    max_rows: usize,
+    cells: Vec<Cell>,
+}
+
+impl Filling {
+    fn fill<T: DataType>(&mut self, reader: &mut ColumnReaderImpl<T>, cell: impl Fn(&T::T) -> Cell) -> Result<()> {
+        let (mut values, mut levels) = (Vec::new(), Vec::new());
+        loop {
+            values.clear();
+            levels.clear();
+            let (records, ..) = reader.read_records(BATCH, Some(&mut levels), None, &mut values)?;
+            if records == 0 {
+                return Ok(());
+            }
+            if self.max_def == 0 {
+                self.cells.extend(values.iter().map(&cell));
+            } else {
+                let mut present = values.iter();
+                let at = |level: &i16| if *level == self.max_def { present.next() } else { None };
+                self.cells.extend(levels.iter().map(at).map(|value| value.map_or(Cell::Null, &cell)));
+            }
+            if self.cells.len() > self.max_rows {
+                return Err(ParquetError::General(format!(
+                    "more than {} rows, more than its size holds",
+                    self.max_rows
+                )));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_the_nearest_numbers() {
+        assert_eq!(decimal(123_456, 4), Number::Value(12.3456));
+        assert_eq!(decimal(-1, 8), Number::Value(-1e-8));
+        assert_eq!(decimal(3, -2), Number::Value(300.0));
+        assert_eq!(decimal(123_456_789_012_345_678_901_234_567, 18), Number::Value(123_456_789.012_345_67));
+        assert_eq!(big_endian(&[0xff, 0xfe]), Some(-2));
+        assert_eq!(big_endian(&[0x01, 0x00]), Some(256));
+        assert_eq!(big_endian(&[]), None);
+    }
+
+    #[test]
+    fn twelve_bytes_are_a_day_and_a_nanosecond() {
+        let mut value = Int96::new();
+        value.set_data(1, 0, 2_440_589);
+        assert_eq!(nanos(&value), 86_400_000_000_001);
+    }
+}

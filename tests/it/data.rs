@@ -1,0 +1,121 @@
+//! `gigabar data`, and the flags that say which bars of which files are taken.
+
+use crate::support::{Bench, bytes, shown};
+
+/// The first `n` rows of a file, and the rest, under the same header.
+fn split(bench: &Bench, name: &str, n: usize) {
+    let text = std::fs::read_to_string(bench.path(name)).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let part = |rows: &[&str]| format!("{}\n{}\n", lines[0], rows.join("\n"));
+    bench.write("first.csv", &part(&lines[1..=n])).write("second.csv", &part(&lines[n + 1..]));
+}
+
+fn good(bench: &Bench, words: &str) -> String {
+    let output = bench.run(words);
+    assert!(output.status.success(), "{words}\n{}", shown(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn converting_there_and_back_gives_the_same_bytes() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 300);
+    split(&bench, "bars.csv", 120);
+    good(&bench, "data convert second.csv first.csv --out all.parquet");
+    good(&bench, "data convert all.parquet --out all.csv.gz");
+    good(&bench, "data convert all.csv.gz --out again.csv");
+    assert_eq!(bytes(&bench.path("again.csv")), bytes(&bench.path("bars.csv")));
+    let refused = bench.run("data convert bars.csv --out again.csv");
+    assert!(shown(&refused).contains("exit 2") && shown(&refused).contains("error: again.csv: exists already"));
+    let unnamed = bench.run("data convert bars.csv --out again.xlsx");
+    assert!(shown(&unnamed).contains("its name ends in none of .csv, .csv.gz and .parquet"), "{}", shown(&unnamed));
+    assert!(!bench.path("again.xlsx").exists());
+}
+
+#[test]
+fn several_files_trade_as_the_one_they_make_and_are_recorded() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 300);
+    split(&bench, "bars.csv", 120);
+    let flags = "--strategy sma-cross:fast=3,slow=9 --quiet --resample 4h --from 2020-01-02 --to 2020-01-10";
+    let one = good(&bench, &format!("backtest bars.csv {flags}"));
+    let two = good(&bench, &format!("backtest first.csv second.csv {flags} --out run"));
+    assert_eq!(one.lines().take(6).collect::<Vec<_>>(), two.lines().take(6).collect::<Vec<_>>());
+    assert!(one.contains("2020-01-02") && one.contains("2020-01-10") && one.contains(" 54 "), "{one}");
+    let settings = std::fs::read_to_string(bench.path("run/run.toml")).unwrap();
+    for line in ["resample = \"4h\"", "from = \"2020-01-02\"", "path = \"first.csv\"", "path = \"second.csv\""] {
+        assert!(settings.contains(line), "{settings}");
+    }
+    // The settings of a run are a configuration: the same bars without a flag.
+    let again =
+        good(&bench, "backtest first.csv second.csv --strategy sma-cross:fast=3,slow=9 --quiet --config run/run.toml");
+    assert_eq!(again.lines().take(6).collect::<Vec<_>>(), two.lines().take(6).collect::<Vec<_>>());
+    let overlap = bench.run("backtest bars.csv first.csv --strategy flat --quiet");
+    assert!(shown(&overlap).contains("both have bars at 2020-01-01T00:00:00Z"), "{}", shown(&overlap));
+}
+
+#[test]
+fn a_training_on_several_files_finds_them_again() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 700);
+    split(&bench, "bars.csv", 350);
+    let small = "--set dqn.epochs=1 --set dqn.hidden=[8] --set dqn.steps_per_epoch=256 --set dqn.learning_starts=64 \
+                 --set dqn.replay_capacity=500 --quiet";
+    let trained = bench.run(&format!("train dqn first.csv second.csv --out run {small}"));
+    assert!(trained.status.success(), "{}", shown(&trained));
+    let resumed = bench.run("train dqn --resume run --quiet");
+    assert!(resumed.status.success(), "{}", shown(&resumed));
+    let evaluated = bench.run("evaluate run first.csv second.csv --quiet");
+    assert!(evaluated.status.success(), "{}", shown(&evaluated));
+    let other = bench.run("train dqn first.csv --resume run --quiet");
+    assert!(shown(&other).contains("the data has changed"), "{}", shown(&other));
+}
+
+#[test]
+fn check_of_several_files_and_its_page() {
+    let bench = Bench::new();
+    good(&bench, "data synth market --session us --interval 30min --bars 2000 --seed 5 --out us.parquet");
+    good(&bench, "data synth market --bars 500 --seed 5 --out always.csv");
+    let report = good(&bench, "data check us.parquet --html page.html");
+    assert!(report.contains("try         --tz America/New_York"), "{report}");
+    let clocked = good(&bench, "data check us.parquet --tz America/New_York");
+    assert!(
+        clocked.contains("hours       09:30 to 16:00 America/New_York: 0 bars missing inside them, 0 days"),
+        "{clocked}"
+    );
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    assert_eq!(page.matches("<svg").count(), 5);
+    let again = bench.run("data check us.parquet --html page.html");
+    assert!(shown(&again).contains("page.html: cannot be created"), "{}", shown(&again));
+    let both = bench.run("data check us.parquet always.csv --json");
+    assert!(
+        shown(&both).contains("exit 2") && shown(&both).contains("both have bars at 2020-01-01T14:30:00Z"),
+        "{}",
+        shown(&both)
+    );
+    let wrong = bench.run("data synth planted --session us");
+    assert!(shown(&wrong).contains("--session, --interval and --config are of `market`"));
+    bench.write("calm.toml", "vol_of_vol = 0\njumps_a_year = 0\n[[regimes]]\ndrift = 0\nvolatility = 0.01\ndays = 9\n");
+    good(&bench, "data synth market --bars 100 --config calm.toml --out calm.csv");
+    bench.write("odd.toml", "jumps = 5\n");
+    let odd = shown(&bench.run("data synth market --config odd.toml"));
+    assert!(odd.contains("odd.toml") && odd.contains("unknown field `jumps`"), "{odd}");
+    // The page lists every parameter with its default.
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/data.md")).unwrap();
+    let listed = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    bench.write("defaults.toml", listed);
+    good(&bench, "data synth market --bars 300 --config defaults.toml --out listed.csv");
+    good(&bench, "data synth market --bars 300 --out defaults.csv");
+    assert_eq!(bytes(&bench.path("listed.csv")), bytes(&bench.path("defaults.csv")));
+}
+
+/// A panic inside a decoder is not the program's, and not shown as one.
+#[test]
+fn a_file_that_makes_its_decoder_panic_is_a_broken_file() {
+    let bench = Bench::new();
+    let lies = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/market/tests/it/files/lies.parquet");
+    std::fs::copy(lies, bench.path("lies.parquet")).unwrap();
+    let text = shown(&bench.run("backtest lies.parquet --strategy flat"));
+    let want = "error: lies.parquet: is broken Parquet: its metadata and its pages contradict each other";
+    assert!(text.starts_with("exit 2") && text.contains(want) && !text.contains("panicked"), "{text}");
+}
