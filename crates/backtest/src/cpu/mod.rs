@@ -7,3 +7,4 @@ pub mod observation;
 mod quiet;
 pub mod reference;
 pub mod reward;
+pub(crate) mod widest;

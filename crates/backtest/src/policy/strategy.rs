@@ -35,23 +35,27 @@ impl Signal {
     pub const LEAVE_SHORT: Self = Self(8);
 
     /// Go short, or with `long_only` leave a long.
+    #[inline(always)]
     pub fn below(long_only: bool) -> Self {
         if long_only { Self::LEAVE_LONG } else { Self::SHORT }
     }
 
     /// `self` where `wanted`, else nothing.
     #[must_use]
+    #[inline(always)]
     pub fn when(self, wanted: bool) -> Self {
         if wanted { self } else { Self::HOLD }
     }
 
     /// Both; an entry wins over an exit, long over short.
     #[must_use]
+    #[inline(always)]
     pub fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// The level after this signal, from the level held (−1, 0 or 1).
+    #[inline(always)]
     pub fn apply(self, held: f64) -> f64 {
         let has = |bit: Self| self.0 & bit.0 != 0;
         if has(Self::LONG) {
@@ -84,7 +88,7 @@ pub trait Strategy: Debug + Copy + Send + Sync + 'static {
     fn indicators(&self) -> Inputs;
 
     /// The signal at a bar's close, given the indicators there. A comparison with NaN is false, so an undefined indicator
-    /// gives no signal.
+    /// gives no signal. Mark it `#[inline(always)]`: a sweep compiles it for the processor's widest vectors.
     fn signal(&self, close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal;
 
     /// The numbers [`Self::signal`] compares with, for a device.
