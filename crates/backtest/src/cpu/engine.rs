@@ -7,6 +7,7 @@ use std::ops::Range;
 use gigabar_market::Bars;
 
 use super::account::Account;
+use super::jump;
 use crate::path::Path;
 use crate::policy::{Observation, Policy};
 use crate::rules::{Fill, Kelly, Rebalance, RulesError, SimConfig, Slippage, TripleBarrier};
@@ -144,8 +145,14 @@ impl Rules {
     }
 }
 
+/// Levels asked of a policy at a time.
+const SPAN_BARS: usize = 4096;
+
 /// Runs `policy` over the bars `window` (`window.len()` ≥ 2): decisions at all but the last bar, every position closed
 /// at the last close.
+///
+/// A policy that tells its levels beforehand ([`Policy::levels`]) under rules that let a position rest (no carry, barrier
+/// or rebalancing) is not walked bar by bar; the path is the same, bit for bit.
 pub fn simulate(
     rules: &Rules,
     bars: &Bars,
@@ -154,6 +161,20 @@ pub fn simulate(
     policy: &mut dyn Policy,
 ) -> Path {
     policy.reset(window.clone());
+    let (decisions, mut levels) = (window.start..window.end.saturating_sub(1), Vec::new());
+    let first = decisions.start..decisions.end.min(decisions.start + SPAN_BARS);
+    if rules.rests() && policy.levels(bars, first.clone(), &mut levels) {
+        return jump::path(rules, market, window, decisions.len(), |jumper, stretch| {
+            for start in stretch.clone().step_by(SPAN_BARS) {
+                let span = start..stretch.end.min(start + SPAN_BARS);
+                if start > first.start {
+                    levels.clear();
+                    policy.levels(bars, span, &mut levels);
+                }
+                jumper.walk(start, &levels);
+            }
+        });
+    }
     walk(rules, market, window, |account, t| {
         let portfolio = account.observation(market, t);
         Some(policy.level(&Observation::new(bars, t, &portfolio)))
@@ -162,6 +183,13 @@ pub fn simulate(
 
 /// Replays given `levels`, one per decision of `window`, without observations: the fast path for signals.
 pub fn replay(rules: &Rules, market: &Market<'_>, window: Range<usize>, levels: &[f64]) -> Path {
+    if rules.rests() {
+        let n = levels.len().min(window.len().saturating_sub(1));
+        let start = window.start;
+        return jump::path(rules, market, window, n, |jumper, bars| {
+            jumper.walk(bars.start, &levels[bars.start - start..bars.end - start]);
+        });
+    }
     let mut levels = levels.iter();
     walk(rules, market, window, |_, _| levels.next().copied())
 }

@@ -2,8 +2,10 @@
 
 pub mod account;
 pub mod engine;
+mod jump;
 pub(crate) mod kelly;
 pub mod observation;
+mod pages;
 mod quiet;
 pub mod reference;
 pub mod reward;

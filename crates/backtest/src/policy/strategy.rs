@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
+use gigabar_market::Bars;
+
 use super::indicator::{Indicator, Prices, Stream};
 use super::parameter::{Invalid, Kind, Values};
 use super::{Bollinger, Donchian, EmaCross, Observation, Policy, RsiReversal, SmaCross};
@@ -110,6 +112,8 @@ pub trait Strategy: Debug + Copy + Send + Sync + 'static {
 pub struct StrategyPolicy<S> {
     strategy: S,
     streams: Vec<Stream>,
+    /// Of one span of bars. `[MAX_INPUTS][span]`
+    columns: [Vec<f64>; MAX_INPUTS],
     level: f64,
 }
 
@@ -117,7 +121,7 @@ impl<S: Strategy> StrategyPolicy<S> {
     /// Not yet in any window.
     pub fn new(strategy: S) -> Self {
         let streams = strategy.indicators().into_iter().flatten().map(Stream::new).collect();
-        Self { strategy, streams, level: 0.0 }
+        Self { strategy, streams, columns: Default::default(), level: 0.0 }
     }
 }
 
@@ -139,6 +143,22 @@ impl<S: Strategy> Policy for StrategyPolicy<S> {
         }
         self.level = self.strategy.signal(prices.close[t], &inputs).apply(self.level);
         self.level
+    }
+
+    fn levels(&mut self, bars: &Bars, span: Range<usize>, to: &mut Vec<f64>) -> bool {
+        let prices = Prices { high: bars.high(), low: bars.low(), close: bars.close() };
+        for (stream, column) in self.streams.iter_mut().zip(&mut self.columns) {
+            column.clear();
+            stream.fill(prices, span.clone(), column);
+        }
+        // Inputs that are not read repeat the first.
+        let inputs: [&[f64]; MAX_INPUTS] =
+            std::array::from_fn(|i| self.columns[if i < self.streams.len() { i } else { 0 }].as_slice());
+        to.extend(bars.close()[span].iter().enumerate().map(|(i, &close)| {
+            self.level = self.strategy.signal(close, &inputs.map(|column| column[i])).apply(self.level);
+            self.level
+        }));
+        true
     }
 }
 

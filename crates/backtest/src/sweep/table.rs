@@ -51,7 +51,7 @@ impl Table {
         let prices = Prices { high: market.high, low: market.low, close: market.close };
         self.streams.par_iter_mut().zip(&mut self.values).for_each(|(stream, values)| {
             values.clear();
-            values.extend(decisions.clone().map(|t| stream.at(prices, t)));
+            stream.fill(prices, decisions.clone(), values);
         });
         self.start = decisions.start;
         self.extremes.clear();

@@ -12,6 +12,7 @@ mod grids;
 mod host_kernel;
 mod identities;
 mod indicator_golden;
+mod jump;
 mod kernel_host;
 mod layered_host;
 mod layered_nvrtc;
