@@ -39,9 +39,9 @@ impl Word {
         const LOW_BITS: u64 = 0x0101_0101_0101_0101;
         // Brings bit 0 of byte i to bit 56 + i.
         const TO_TOP: u64 = 0x0102_0408_1020_4080;
-        let mut eights = [0_u64; WORD_BARS / 8];
-        for (eight, bytes) in eights.iter_mut().zip(bytes.chunks_exact(8)) {
-            *eight = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        let mut eights = [0; WORD_BARS / 8];
+        for (eight, bytes) in eights.iter_mut().zip(bytes.as_chunks().0) {
+            *eight = u64::from_le_bytes(*bytes);
         }
         let used = eights.iter().fold(0, |all, eight| all | eight);
         let plane = |signal: Signal| {
