@@ -1,6 +1,7 @@
 //! What a run found, and how it is shown: [`RunReport`] is `report.json`; `text`, `csv` and `html` render it.
 
 pub mod csv;
+mod decimate;
 pub mod html;
 pub mod run_report;
 pub mod seeds;

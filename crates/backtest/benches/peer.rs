@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use gigabar_backtest::SimConfig;
-use gigabar_backtest::cpu::engine::{Market, Rules, simulate};
+use gigabar_backtest::cpu::engine::{Market, Rules, simulate_equity};
+use gigabar_backtest::metric::benchmark::close_to_close;
 use gigabar_backtest::metric::{MetricConfig, WindowMetrics};
 use gigabar_backtest::policy::{Grid, SmaCross, Strategy};
 use gigabar_backtest::sweep;
@@ -28,10 +29,10 @@ fn main() {
     let start = Instant::now();
     match what.as_str() {
         "backtest" => {
-            let path = simulate(&rules, &bars, &market, 0..bars.len(), &mut SmaCross::new(20, 50, false).policy());
-            let benchmark: Vec<f64> = bars.close().windows(2).map(|c| c[1] / c[0] - 1.0).collect();
-            let metrics =
-                WindowMetrics::compute(&path, &benchmark, market.periods_per_year, &MetricConfig::default());
+            let path =
+                simulate_equity(&rules, &bars, &market, 0..bars.len(), &mut SmaCross::new(20, 50, false).policy());
+            let benchmark = close_to_close(bars.close());
+            let metrics = WindowMetrics::compute(&path, &benchmark, market.periods_per_year, &MetricConfig::default());
             let secs = start.elapsed().as_secs_f64();
             println!("{}", serde_json::json!({ "secs": secs, "metrics": metrics }));
         }

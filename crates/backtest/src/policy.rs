@@ -48,7 +48,7 @@ pub trait Policy: Send {
     /// Appends the levels at the closes of `span`, bars of the window that follow those of the call before, where they
     /// depend on prices alone. A policy that looks at its account answers false and appends nothing. Either holds
     /// for all calls. The level at bar t is what [`Self::level`] would say and reads no bar after t.
-    fn levels(&mut self, _bars: &Bars, _span: Range<usize>, _to: &mut Vec<f64>) -> bool {
+    fn levels_ahead(&mut self, _bars: &Bars, _span: Range<usize>, _to: &mut Vec<f64>) -> bool {
         false
     }
 }

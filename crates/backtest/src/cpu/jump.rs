@@ -10,7 +10,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::account::Account;
-use super::engine::{Market, Rules};
+use super::engine::{Keep, Market, Rules};
 use super::pages::column;
 use super::widest::{Work, widest};
 use crate::path::{Path, Trade};
@@ -106,28 +106,30 @@ fn extreme(values: &[f64], beats: impl Fn(f64, f64) -> bool) -> f64 {
     lanes.iter().chain(rest).fold(values[0], |a, &b| best(a, b))
 }
 
-/// Walks `n` decisions from bar `window.start` on. `feed` is told a range of bars and calls [`Jumper::walk`] for all of
+/// Walks `n` decisions of `window` from its first bar on. `feed` is told a range of bars and calls [`Jumper::walk`] for all of
 /// them.
 pub(crate) fn path(
     rules: &Rules,
     market: &Market<'_>,
-    window: Range<usize>,
-    n: usize,
+    (window, n): (Range<usize>, usize),
+    keep: Keep,
     mut feed: impl FnMut(&mut Jumper<'_>, Range<usize>) + Send,
 ) -> Path {
     let cash = rules.initial_cash();
     let (account, end) = (Account::new(rules), window.end.saturating_sub(1));
     let mut jumper = Jumper { rules, market, end, account, trades: Vec::new(), marks: Vec::new() };
+    let kept = || if keep == Keep::Everything { column(n + 1) } else { Vec::new() };
     let mut path = Path {
         first_bar: window.start,
         returns: column(n),
         equity: column(n + 1),
-        cash: column(n + 1),
-        units: column(n + 1),
-        level: column(n + 1),
+        cash: kept(),
+        units: kept(),
+        level: kept(),
         ..Path::default()
     };
-    (path.equity[0], path.cash[0]) = (cash, cash);
+    path.equity[0] = cash;
+    path.cash.iter_mut().take(1).for_each(|first| *first = cash);
     let mut columns = Columns::of(&mut path);
     let mut held = Mark { bar: window.start, cash, units: 0.0, level: 0.0 };
     let mut walked: Option<Walked<'_>> = None;
@@ -151,7 +153,7 @@ pub(crate) fn path(
     path
 }
 
-/// A stretch of the path. All are as long.
+/// A stretch of the path. All are as long, or empty where they are not kept.
 struct Columns<'a> {
     returns: &'a mut [f64],
     equity: &'a mut [f64],
@@ -163,19 +165,21 @@ struct Columns<'a> {
 impl<'a> Columns<'a> {
     /// The bars lived through.
     fn of(path: &'a mut Path) -> Self {
+        let lived = |column: &'a mut Vec<f64>| column.split_first_mut().map_or(&mut [][..], |(_, rest)| rest);
         Self {
             returns: &mut path.returns,
-            equity: &mut path.equity[1..],
-            cash: &mut path.cash[1..],
-            units: &mut path.units[1..],
-            level: &mut path.level[1..],
+            equity: lived(&mut path.equity),
+            cash: lived(&mut path.cash),
+            units: lived(&mut path.units),
+            level: lived(&mut path.level),
         }
     }
 
     /// Takes the first `n` bars off.
     fn split(&mut self, n: usize) -> Self {
         fn first<'a>(column: &mut &'a mut [f64], n: usize) -> &'a mut [f64] {
-            let (first, rest) = std::mem::take(column).split_at_mut(n);
+            let whole = std::mem::take(column);
+            let (first, rest) = whole.split_at_mut(n.min(whole.len()));
             *column = rest;
             first
         }
@@ -237,9 +241,11 @@ impl Work for Piece<'_> {
         let (n, mut from) = (columns.equity.len(), 0);
         for mark in marks.iter().map(Some).chain([None]) {
             let to = mark.map_or(n, |mark| n.min(mark.bar - first));
-            columns.cash[from..to].fill(held.cash);
-            columns.units[from..to].fill(held.units);
-            columns.level[from..to].fill(held.level);
+            if !columns.cash.is_empty() {
+                columns.cash[from..to].fill(held.cash);
+                columns.units[from..to].fill(held.units);
+                columns.level[from..to].fill(held.level);
+            }
             for (equity, close) in columns.equity[from..to].iter_mut().zip(&close[first + from..]) {
                 *equity = held.cash + held.units * close;
             }

@@ -5,7 +5,7 @@ pub mod engine;
 mod jump;
 pub(crate) mod kelly;
 pub mod observation;
-mod pages;
+pub(crate) mod pages;
 mod quiet;
 pub mod reference;
 pub mod reward;

@@ -21,7 +21,7 @@ impl Policy for BuyAndHold {
         1.0
     }
 
-    fn levels(&mut self, _bars: &Bars, span: Range<usize>, to: &mut Vec<f64>) -> bool {
+    fn levels_ahead(&mut self, _bars: &Bars, span: Range<usize>, to: &mut Vec<f64>) -> bool {
         to.resize(to.len() + span.len(), 1.0);
         true
     }

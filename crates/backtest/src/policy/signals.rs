@@ -173,7 +173,7 @@ impl Policy for Signals {
         self.levels.get(observation.t()).copied().unwrap_or(f64::NAN)
     }
 
-    fn levels(&mut self, _bars: &Bars, span: Range<usize>, to: &mut Vec<f64>) -> bool {
+    fn levels_ahead(&mut self, _bars: &Bars, span: Range<usize>, to: &mut Vec<f64>) -> bool {
         to.extend(span.map(|t| self.levels.get(t).copied().unwrap_or(f64::NAN)));
         true
     }

@@ -145,7 +145,7 @@ impl<S: Strategy> Policy for StrategyPolicy<S> {
         self.level
     }
 
-    fn levels(&mut self, bars: &Bars, span: Range<usize>, to: &mut Vec<f64>) -> bool {
+    fn levels_ahead(&mut self, bars: &Bars, span: Range<usize>, to: &mut Vec<f64>) -> bool {
         let prices = Prices { high: bars.high(), low: bars.low(), close: bars.close() };
         for (stream, column) in self.streams.iter_mut().zip(&mut self.columns) {
             column.clear();

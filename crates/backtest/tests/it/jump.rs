@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use gigabar_backtest::cpu::account::Account;
-use gigabar_backtest::cpu::engine::{Market, Rules, replay, simulate};
+use gigabar_backtest::cpu::engine::{Market, Rules, replay, simulate, simulate_equity};
 use gigabar_backtest::policy::{self, Signals};
 use gigabar_backtest::{Observation, Path, Policy, SimConfig};
 use gigabar_market::rng::Philox;
@@ -97,6 +97,10 @@ proptest! {
         same(&replay(&rules, &market, window.clone(), levels), &want, "replayed");
         let mut signals = Signals::new("given", case.levels.clone());
         same(&simulate(&rules, &case.bars, &market, window.clone(), &mut signals), &want, "simulated");
+        let bare = Path { cash: vec![], units: vec![], level: vec![], ..want };
+        same(&simulate_equity(&rules, &case.bars, &market, window.clone(), &mut signals), &bare, "equity alone");
+        let mut opaque = Opaque(Box::new(signals));
+        same(&simulate_equity(&rules, &case.bars, &market, window.clone(), &mut opaque), &bare, "equity alone, stepped");
         // Levels that end early.
         let some = &levels[..levels.len() / 2];
         same(&replay(&rules, &market, window.clone(), some), &stepped(&rules, &market, window, some), "ending early");

@@ -4,6 +4,7 @@
 mod backtesting_py;
 mod engine_reference;
 mod env_lockstep;
+mod equity_golden;
 mod external_host;
 mod full_host;
 #[path = "../gpu/grids.rs"]
