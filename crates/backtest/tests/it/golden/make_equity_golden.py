@@ -53,7 +53,7 @@ def with_vectorbt(bars, level):
         init_cash=CASH,
         freq="1D",
     )
-    return pf.value().to_numpy(), len(pf.orders.records)
+    return pf
 
 
 class Cross(Strategy):
@@ -73,12 +73,12 @@ class Cross(Strategy):
 
 
 def with_backtesting(bars):
-    stats = Backtest(bars, Cross, cash=CASH, commission=FEE, finalize_trades=False).run()
-    return stats["_equity_curve"]["Equity"].to_numpy(), len(stats["_trades"])
+    return Backtest(bars, Cross, cash=CASH, commission=FEE, finalize_trades=False).run()
 
 
 def conventions(bars):
-    """Each program with its own defaults: all of the money, no costs."""
+    """The tables of docs/conventions.md: each program with its own defaults, all of the money and no costs; then the settings
+    that meet."""
 
     class Usual(Strategy):
         def init(self):
@@ -93,13 +93,20 @@ def conventions(bars):
                 self.position.close()
                 self.sell()
 
-    stats = Backtest(bars, Usual, cash=CASH, finalize_trades=True).run()
     fast, slow = vbt.MA.run(bars.Close, FAST), vbt.MA.run(bars.Close, SLOW)
     above, below = fast.ma_crossed_above(slow), fast.ma_crossed_below(slow)
-    pf = vbt.Portfolio.from_signals(bars.Close, above, short_entries=below, init_cash=CASH, freq="1D")
+    usual = vbt.Portfolio.from_signals(bars.Close, above, short_entries=below, init_cash=CASH, freq="1D")
+    meeting = with_vectorbt(bars, levels(bars.Close.reset_index(drop=True)))
     keys = ["Equity Final [$]", "Sharpe Ratio", "Sortino Ratio", "Volatility (Ann.) [%]", "CAGR [%]", "Max. Drawdown [%]"]
-    print("backtesting.py", {key: stats[key] for key in [*keys, "# Trades", "Win Rate [%]", "Exposure Time [%]"]})
-    print("vectorbt", pf.stats().to_dict(), "volatility", pf.annualized_volatility(), "annual", pf.annualized_return())
+    keys += ["# Trades", "Win Rate [%]", "Exposure Time [%]"]
+    for name, pf in (("defaults", usual), ("meeting", meeting)):
+        pairs = {"final": pf.final_value(), "sharpe": pf.sharpe_ratio(), "sortino": pf.sortino_ratio()}
+        pairs |= {"volatility": pf.annualized_volatility(), "annual": pf.annualized_return(), "drawdown": pf.max_drawdown()}
+        pairs |= {"trades": pf.trades.count(), "closed": pf.trades.closed.count(), "won": pf.trades.win_rate()}
+        print("vectorbt", name, {key: float(value) for key, value in pairs.items()})
+    defaults = Backtest(bars, Usual, cash=CASH, finalize_trades=True).run()
+    for name, stats in (("defaults", defaults), ("meeting", with_backtesting(bars))):
+        print("backtesting.py", name, {key: float(stats[key]) for key in keys})
 
 
 def main():
@@ -109,14 +116,14 @@ def main():
     if "--conventions" in sys.argv:
         return conventions(bars)
     level = levels(bars.Close.reset_index(drop=True))
-    vector, n_orders = with_vectorbt(bars, level)
-    event, n_trades = with_backtesting(bars)
+    portfolio, stats = with_vectorbt(bars, level), with_backtesting(bars)
+    vector, event = portfolio.value().to_numpy(), stats["_equity_curve"]["Equity"].to_numpy()
     kept = list(range(0, len(bars) - 1, STEP))
     golden = {
         "origin": "make_equity_golden.py on examples/data/ibm-daily.csv: vectorbt 1.2.0, backtesting.py 0.6.6",
         "bars": kept,
-        "vectorbt": {"orders": n_orders, "equity": [float(vector[i]) for i in kept]},
-        "backtesting_py": {"closed_trades": n_trades, "equity": [float(event[i]) for i in kept]},
+        "vectorbt": {"orders": len(portfolio.orders.records), "equity": [float(vector[i]) for i in kept]},
+        "backtesting_py": {"closed_trades": len(stats["_trades"]), "equity": [float(event[i]) for i in kept]},
     }
     (HERE / "equity.json").write_text(json.dumps(golden) + "\n")
 
