@@ -10,8 +10,9 @@ use crate::cpu::engine::Market;
 use crate::policy::indicator::{Prices, Stream};
 use crate::policy::strategy::MAX_INPUTS;
 
-/// Bytes of indicators at a time, about a second-level cache.
-const TABLE_BYTES: usize = 1 << 20;
+/// Bytes of indicators at a time. More than a second-level cache: columns are read in order and come early enough, and the
+/// longer a stretch, the seldomer the accounts of all sets are fetched.
+const TABLE_BYTES: usize = 1 << 23;
 /// Bars of a stretch at least and at most, whole words. Fewer than the least would be spent on setting out.
 const STRETCH_BARS: (usize, usize) = (512, 8192);
 /// Bars of a stretch where even the least would take gigabytes.
@@ -36,7 +37,7 @@ impl Table {
         Self { values: vec![Vec::new(); streams.len()], streams, start: 0, extremes: Vec::new() }
     }
 
-    /// Bars of a stretch: as many as keep the table in a cache, whole words.
+    /// Bars of a stretch: as many as the table has room for, whole words.
     pub(super) fn stretch_bars(&self) -> usize {
         let (least, most) = STRETCH_BARS;
         if self.values.len() > MANY_COLUMNS {
