@@ -58,7 +58,6 @@ fn bars(dir: &Path) -> Bars {
         high: column("high"),
         low: column("low"),
         close,
-        ..BarColumns::default()
     })
     .unwrap()
 }
