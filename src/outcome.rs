@@ -90,12 +90,9 @@ pub(crate) fn write(
 ) -> anyhow::Result<PathBuf> {
     for (i, path) in paths.iter().enumerate() {
         let dir = format!("fold-{i}");
-        let mut equity = Vec::new();
-        csv::write_equity(&mut equity, &dataset.bars, path)?;
-        folder.write(&format!("{dir}/equity.csv"), &equity)?;
-        let mut trades = Vec::new();
-        csv::write_trades(&mut trades, &dataset.bars, &path.trades)?;
-        folder.write(&format!("{dir}/trades.csv"), &trades)?;
+        let bars = &dataset.bars;
+        folder.stream(&format!("{dir}/equity.csv"), |file| Ok(csv::write_equity(file, bars, path)?))?;
+        folder.stream(&format!("{dir}/trades.csv"), |file| Ok(csv::write_trades(file, bars, &path.trades)?))?;
     }
     folder.write_report(report)
 }

@@ -2,6 +2,7 @@
 
 pub mod check_page;
 pub mod csv;
+mod decimate;
 pub mod html;
 pub mod run_report;
 pub mod seeds;

@@ -238,7 +238,7 @@ impl RunFolder {
 
     /// Writes `report.json` and `report.html`; returns the page's path.
     pub(crate) fn write_report(&self, report: &RunReport) -> anyhow::Result<PathBuf> {
-        self.write(REPORT, &serde_json::to_vec_pretty(report)?)?;
+        self.stream(REPORT, |file| Ok(serde_json::to_writer_pretty(file, &*report.on_disk())?))?;
         self.write_page(report)
     }
 

@@ -6,7 +6,6 @@
 //! per figure, where these follow the reader's colour scheme by style sheet.
 
 mod chain;
-mod decimate;
 mod distribution;
 mod format;
 mod months;
@@ -304,12 +303,17 @@ fn chart_notes(report: &RunReport) -> Vec<String> {
     if let Some(window) = report.report.windows.iter().find(|w| w.metrics.ruined) {
         notes.push(format!("The account was ruined in window {}.", window.index));
     }
-    let n_bars = report.curves.iter().map(|c| c.ts.len()).sum::<usize>();
+    let n_bars = report.curves.iter().map(|c| c.thinned_from.unwrap_or(c.ts.len())).sum::<usize>();
     if n_bars > chain::MAX_POINTS {
         notes.push(format!(
             "Of {} the curves keep every stretch's first, last, lowest and highest.",
             counted(n_bars, "bar")
         ));
+    }
+    if report.is_thinned() {
+        notes.push(
+            "Drawn from report.json, which keeps no more of a run as long; equity.csv and trades.csv hold all.".into(),
+        );
     }
     notes
 }

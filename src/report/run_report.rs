@@ -1,5 +1,6 @@
-//! [`RunReport`]: everything a report shows, and exactly what `report.json` holds.
+//! [`RunReport`]: everything a report shows, and what `report.json` holds ([`RunReport::on_disk`]).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ use gigabar_backtest::{EvalReport, Path, Trade};
 use gigabar_market::Bars;
 use serde::{Deserialize, Serialize};
 
-use super::{SeedsReport, SweepReport};
+use super::{SeedsReport, SweepReport, decimate};
 
 /// The result of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,11 +105,57 @@ impl DataSummary {
     }
 }
 
-/// One test window, bar by bar: what the charts draw. All columns have the window's number of bars.
+/// Bars of all windows up to which `report.json` keeps the curves whole.
+const WHOLE_BARS: usize = 200_000;
+/// Points of longer curves that it keeps, and their trades; `equity.csv` and `trades.csv` hold all.
+const KEPT_POINTS: usize = 40_000;
+const KEPT_TRADES: usize = 2_000;
+
+impl RunReport {
+    /// What `report.json` holds: this, unless the curves are so long that only what a chart needs of them is kept: of
+    /// every stretch of bars the first, the last, and the highest and lowest point of each series; of the trades the best
+    /// and the worst.
+    pub fn on_disk(&self) -> Cow<'_, Self> {
+        let n_bars: usize = self.curves.iter().map(|curve| curve.ts.len()).sum();
+        if n_bars <= WHOLE_BARS {
+            return Cow::Borrowed(self);
+        }
+        let share = |n: usize, most: usize| (most as f64 * n as f64 / n_bars as f64).ceil() as usize;
+        let thin = |curve: &WindowCurve| {
+            curve.thinned(share(curve.ts.len(), KEPT_POINTS), share(curve.ts.len(), KEPT_TRADES).next_multiple_of(2))
+        };
+        Cow::Owned(Self {
+            version: self.version.clone(),
+            command: self.command.clone(),
+            created: self.created.clone(),
+            data: self.data.clone(),
+            device: self.device.clone(),
+            seed: self.seed,
+            settings_toml: self.settings_toml.clone(),
+            report: self.report.clone(),
+            curves: self.curves.iter().map(thin).collect(),
+            training: self.training.clone(),
+            seen: self.seen.clone(),
+            sweep: self.sweep.clone(),
+            seeds: self.seeds.clone(),
+        })
+    }
+
+    /// Whether bars or trades are missing from the curves.
+    pub fn is_thinned(&self) -> bool {
+        self.curves.iter().any(|curve| curve.thinned_from.is_some())
+    }
+}
+
+/// One test window, bar by bar: what the charts draw. All columns have the window's number of bars, or fewer where they
+/// come from a long run's `report.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowCurve {
     /// Its place among the windows.
     pub index: usize,
+    /// Bars the window has, where the columns keep fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinned_from: Option<usize>,
     /// Bar opens, UTC nanoseconds. `[n_bars]`
     pub ts: Vec<i64>,
     /// The account's equity at each close. `[n_bars]`
@@ -141,6 +188,7 @@ impl WindowCurve {
         let exposure = path.units.iter().zip(close).zip(&path.equity);
         Self {
             index,
+            thinned_from: None,
             ts: bars.ts()[window].to_vec(),
             equity: path.equity.clone(),
             benchmark: close.iter().map(|c| initial * (c / close[0])).collect(),
@@ -152,6 +200,39 @@ impl WindowCurve {
             train_last_ts: train.map(|range| bars.ts()[range.end - 1]),
         }
     }
+}
+
+impl WindowCurve {
+    /// At most about `max_points` bars and `max_trades` trades of it.
+    fn thinned(&self, max_points: usize, max_trades: usize) -> Self {
+        let series = [&self.equity[..], &self.benchmark, &self.exposure, &self.close];
+        let kept = decimate::keep(&series, self.ts.len(), max_points);
+        let pick = |values: &[f64]| kept.iter().map(|&i| values[i]).collect();
+        Self {
+            index: self.index,
+            thinned_from: Some(self.ts.len()),
+            ts: kept.iter().map(|&i| self.ts[i]).collect(),
+            equity: pick(&self.equity),
+            benchmark: pick(&self.benchmark),
+            exposure: pick(&self.exposure),
+            level: pick(&self.level),
+            close: pick(&self.close),
+            trades: best_and_worst(&self.trades, max_trades),
+            train_first_ts: self.train_first_ts,
+            train_last_ts: self.train_last_ts,
+        }
+    }
+}
+
+/// The best and the worst `most` / 2 trades, in the order they were in.
+fn best_and_worst(trades: &[Trade], most: usize) -> Vec<Trade> {
+    let mut order: Vec<usize> = (0..trades.len()).collect();
+    if order.len() > most {
+        order.sort_by(|&a, &b| trades[a].pnl.total_cmp(&trades[b].pnl));
+        order.drain(most / 2..trades.len() - most / 2);
+        order.sort_unstable();
+    }
+    order.into_iter().map(|i| trades[i].clone()).collect()
 }
 
 fn share(value: f64, equity: f64) -> f64 {
@@ -192,6 +273,49 @@ mod nullable {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    fn curve(n: usize) -> WindowCurve {
+        let wave = |at: usize| (0..n).map(|i| 100.0 + ((i * at) % 97) as f64).collect::<Vec<f64>>();
+        let trade = |i: usize| Trade {
+            side: 1,
+            entry_bar: i,
+            exit_bar: i + 1,
+            units: 1.0,
+            entry_price: 1.0,
+            exit_price: 1.0,
+            pnl: ((i * 7919) % 10_007) as f64,
+            trade_return: 0.0,
+            bars_held: 1,
+            exit: gigabar_backtest::ExitReason::Signal,
+        };
+        WindowCurve {
+            index: 3,
+            thinned_from: None,
+            ts: (0..n as i64).collect(),
+            equity: wave(31),
+            benchmark: wave(5),
+            exposure: wave(1),
+            level: wave(2),
+            close: wave(3),
+            trades: (0..n / 20).map(trade).collect(),
+            train_first_ts: None,
+            train_last_ts: None,
+        }
+    }
+
+    #[test]
+    fn a_thinned_curve_keeps_ends_spikes_and_the_trades_that_count() {
+        let mut whole = curve(300_000);
+        whole.equity[123_456] = 1e6;
+        let thin = whole.thinned(4_000, 100);
+        assert!(thin.ts.len() <= 4_000 && thin.ts.len() > 3_000);
+        assert_eq!((thin.thinned_from, thin.ts[0], thin.ts.last()), (Some(300_000), 0, Some(&299_999)));
+        let at = thin.ts.iter().position(|&ts| ts == 123_456).unwrap();
+        assert_eq!((thin.equity[at], thin.level[at]), (1e6, whole.level[123_456]));
+        let best = |curve: &WindowCurve| curve.trades.iter().map(|trade| trade.pnl).fold(0.0, f64::max);
+        assert_eq!((thin.trades.len(), best(&thin)), (100, best(&whole)));
+        assert!(thin.trades.is_sorted_by_key(|trade| trade.entry_bar));
+    }
 
     #[test]
     fn undefined_training_values_are_null_in_json() {

@@ -5,7 +5,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use gigabar_backtest::cpu::engine::{Market, Rules, replay, simulate};
+use gigabar_backtest::cpu::engine::{Market, Rules, replay, simulate, simulate_equity};
+use gigabar_backtest::metric::benchmark::close_to_close;
 use gigabar_backtest::metric::{MetricConfig, WindowMetrics};
 use gigabar_backtest::policy::{SmaCross, Strategy};
 use gigabar_backtest::{Path, SimConfig};
@@ -23,7 +24,7 @@ fn main() {
     let config = SimConfig { half_spread_bps: 1.0, commission_bps: 1.0, ..SimConfig::default() };
     let rules = Rules::new(&config, &market).unwrap();
     let levels: Vec<f64> = (1..n_bars).map(|t| [0.0, 1.0, -1.0][t / 50 % 3]).collect();
-    let benchmark: Vec<f64> = bars.close().windows(2).map(|c| c[1] / c[0] - 1.0).collect();
+    let benchmark = close_to_close(bars.close());
     let metrics =
         |path: &Path| WindowMetrics::compute(path, &benchmark, bars.periods_per_year(), &MetricConfig::default());
     println!("{n_bars} bars, {} threads", rayon::current_num_threads());
@@ -31,9 +32,10 @@ fn main() {
     time("  with the full suite", n_bars, || metrics(&replay(&rules, &market, 0..n_bars, &levels)));
     let mut cross = SmaCross::new(20, 50, false).policy();
     time("SMA cross", n_bars, || simulate(&rules, &bars, &market, 0..n_bars, &mut cross));
+    time("  returns and equity alone", n_bars, || simulate_equity(&rules, &bars, &market, 0..n_bars, &mut cross));
     time("  with the full suite", n_bars, || {
         let mut cross = SmaCross::new(20, 50, false).policy();
-        metrics(&simulate(&rules, &bars, &market, 0..n_bars, &mut cross))
+        metrics(&simulate_equity(&rules, &bars, &market, 0..n_bars, &mut cross))
     });
 }
 

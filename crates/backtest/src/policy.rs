@@ -44,6 +44,13 @@ pub trait Policy: Send {
 
     /// The level wanted: the share of `max_position` to hold, negative for short. Not finite means flat.
     fn level(&mut self, observation: &Observation<'_>) -> f64;
+
+    /// Appends the levels at the closes of `span`, bars of the window that follow those of the call before, where they
+    /// depend on prices alone. A policy that looks at its account answers false and appends nothing. Either holds
+    /// for all calls. The level at bar t is what [`Self::level`] would say and reads no bar after t.
+    fn levels_ahead(&mut self, _bars: &Bars, _span: Range<usize>, _to: &mut Vec<f64>) -> bool {
+        false
+    }
 }
 
 /// What may be read at the close of bar t: prices up to t and the account. Later bars are out of reach by type.

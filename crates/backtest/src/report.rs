@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use gigabar_market::Bars;
 use serde::{Deserialize, Serialize};
 
+use crate::metric::benchmark::close_to_close;
 use crate::metric::probabilistic_sharpe::deflated_sharpe_of;
 use crate::metric::{CATALOG, Format, MetricConfig, Moments, Trials, WindowMetrics, WindowStats};
 use crate::path::{Counts, Path};
@@ -184,7 +185,7 @@ fn hold(bars: &Bars, path: &Path) -> Path {
     let initial = path.equity.first().copied().unwrap_or(1.0);
     Path {
         first_bar: path.first_bar,
-        returns: close.windows(2).map(|pair| pair[1] / pair[0] - 1.0).collect(),
+        returns: close_to_close(close),
         equity: close.iter().map(|c| initial * (c / close[0])).collect(),
         counts: Counts { bars_in_market: n, ..Counts::default() },
         ..Path::default()

@@ -1,5 +1,6 @@
 //! A grid of a rule's parameters: every set over every window, then what the best of them was.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use gigabar::report::sweep::{self, COLUMNS, SweepColumn};
@@ -8,7 +9,8 @@ use gigabar_backtest::Policy;
 use gigabar_backtest::gpu::GpuSweep;
 use gigabar_backtest::metric::Trials;
 use gigabar_backtest::policy::Grid;
-use gigabar_backtest::sweep::{SweepRow, cpu};
+use gigabar_backtest::sweep::{SweepRow, cpu_windows};
+use gigabar_gpu::Device;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
@@ -37,10 +39,7 @@ impl Job<'_> {
         };
         self.printer.say(format_args!("grid: {} sets of {}{left_out}", count(grid.len()), grid.strategy()));
         let mut progress = Quiet::new(self.printer, "sweep");
-        let mut windows = Vec::with_capacity(self.windows.len());
-        for w in 0..self.windows.len() {
-            windows.push(self.sweep_window(w, grid, &mut progress)?);
-        }
+        let windows = self.sweep_windows(grid, &mut progress)?;
         let took = progress.end();
         let rows = sweep::pooled(windows);
         let bars = rows.iter().map(|row| u64::from(row.n_bars)).sum();
@@ -52,16 +51,18 @@ impl Job<'_> {
         Ok(Swept { grid, rows, best, trials, report, seconds: took.as_secs_f64() })
     }
 
-    fn sweep_window(&mut self, w: usize, grid: &Grid, progress: &mut Quiet) -> anyhow::Result<Vec<SweepRow>> {
+    /// `[window][set]`
+    fn sweep_windows(&mut self, grid: &Grid, progress: &mut Quiet) -> anyhow::Result<Vec<Vec<SweepRow>>> {
         let (rules, market) = (self.dataset.rules(&self.config.sim)?, self.dataset.market());
-        let n_windows = self.windows.len() as u64;
-        let told = |done: u64, total: u64| progress.update(w as u64 * total + done, n_windows * total);
-        let (window, risk_free) = (self.windows[w].clone(), self.config.metric.risk_free);
-        self.compute.run(
-            self.printer,
-            |device| Ok(GpuSweep::new(device, &market, &rules, window.clone())?.run(grid, risk_free)?),
-            || Ok(cpu(&rules, &market, window.clone(), grid, risk_free, told)?),
-        )
+        let (windows, risk_free) = (self.windows, self.config.metric.risk_free);
+        let on_gpu = |device: &Device| {
+            let one = |window: &Range<usize>| {
+                Ok(GpuSweep::new(device, &market, &rules, window.clone())?.run(grid, risk_free)?)
+            };
+            windows.iter().map(one).collect()
+        };
+        let told = |done, total| progress.update(done, total);
+        self.compute.run(self.printer, on_gpu, || Ok(cpu_windows(&rules, &market, windows, grid, risk_free, told)?))
     }
 }
 

@@ -6,7 +6,8 @@ use anyhow::{Result, bail, ensure};
 use gigabar_backtest::{ExitReason, Trade};
 use serde::Serialize;
 
-use super::{decimate, format};
+use super::format;
+use crate::report::decimate;
 use crate::report::run_report::{RunReport, WindowCurve};
 
 /// What the chained account starts with: its curve reads as growth of 100.
@@ -72,8 +73,11 @@ impl<'a> Chain<'a> {
         self.links.iter().map(|l| l.curve.trades.len()).sum()
     }
 
-    /// Every bar lived through, in order.
+    /// Every bar lived through, in order; none where the curves do not have them all.
     pub(super) fn returns(&self) -> Vec<BarReturn> {
+        if self.links.iter().any(|link| link.curve.thinned_from.is_some()) {
+            return Vec::new();
+        }
         let mut bars = Vec::with_capacity(self.links.iter().map(|l| l.equity.len()).sum());
         for link in &self.links {
             let curve = link.curve;

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::chain::BarReturn;
-use super::{decimate, format};
+use super::format;
+use crate::report::decimate;
 
 /// Bins of the histogram.
 const N_BIN: usize = 61;

@@ -91,7 +91,7 @@ impl Chart {
 impl Line {
     fn new(curve: &TrainingCurve, values: &[f64]) -> Self {
         let n = curve.epoch.len().min(values.len());
-        let kept = super::decimate::keep(&[&values[..n]], n, MAX_POINTS);
+        let kept = crate::report::decimate::keep(&[&values[..n]], n, MAX_POINTS);
         Self {
             fold: curve.fold,
             x: kept.iter().map(|&i| curve.epoch[i]).collect(),

@@ -239,6 +239,7 @@ impl Account {
     }
 
     /// Prices a fill and counts it. Returns the fill price and the commission; cash moves with the caller.
+    #[inline]
     fn fill(&mut self, venue: &Venue<'_>, price: f64, delta: f64, kind: OrderKind) -> (f64, f64) {
         let rules = venue.rules;
         let quantity = delta.abs();

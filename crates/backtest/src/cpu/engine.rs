@@ -7,6 +7,7 @@ use std::ops::Range;
 use gigabar_market::Bars;
 
 use super::account::Account;
+use super::jump;
 use crate::path::Path;
 use crate::policy::{Observation, Policy};
 use crate::rules::{Fill, Kelly, Rebalance, RulesError, SimConfig, Slippage, TripleBarrier};
@@ -144,8 +145,23 @@ impl Rules {
     }
 }
 
+/// What a path keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// Every column.
+    Everything,
+    /// Returns and equity.
+    Equity,
+}
+
+/// Levels asked of a policy at a time.
+const SPAN_BARS: usize = 4096;
+
 /// Runs `policy` over the bars `window` (`window.len()` ≥ 2): decisions at all but the last bar, every position closed
 /// at the last close.
+///
+/// A policy that tells its levels beforehand ([`Policy::levels`]) under rules that let a position rest (no carry, barrier
+/// or rebalancing) is not walked bar by bar; the path is the same, bit for bit.
 pub fn simulate(
     rules: &Rules,
     bars: &Bars,
@@ -153,8 +169,44 @@ pub fn simulate(
     window: Range<usize>,
     policy: &mut dyn Policy,
 ) -> Path {
+    run(rules, bars, market, window, policy, Keep::Everything)
+}
+
+/// As [`simulate`], keeping only what metrics read: returns, equity, trades and counts. Cash, units and level stay empty.
+pub fn simulate_equity(
+    rules: &Rules,
+    bars: &Bars,
+    market: &Market<'_>,
+    window: Range<usize>,
+    policy: &mut dyn Policy,
+) -> Path {
+    run(rules, bars, market, window, policy, Keep::Equity)
+}
+
+fn run(
+    rules: &Rules,
+    bars: &Bars,
+    market: &Market<'_>,
+    window: Range<usize>,
+    policy: &mut dyn Policy,
+    keep: Keep,
+) -> Path {
     policy.reset(window.clone());
-    walk(rules, market, window, |account, t| {
+    let (decisions, mut levels) = (window.start..window.end.saturating_sub(1), Vec::new());
+    let first = decisions.start..decisions.end.min(decisions.start + SPAN_BARS);
+    if rules.rests() && policy.levels_ahead(bars, first.clone(), &mut levels) {
+        return jump::path(rules, market, (window, decisions.len()), keep, |jumper, stretch| {
+            for start in stretch.clone().step_by(SPAN_BARS) {
+                let span = start..stretch.end.min(start + SPAN_BARS);
+                if start > first.start {
+                    levels.clear();
+                    policy.levels_ahead(bars, span, &mut levels);
+                }
+                jumper.walk(start, &levels);
+            }
+        });
+    }
+    walk(rules, market, window, keep, |account, t| {
         let portfolio = account.observation(market, t);
         Some(policy.level(&Observation::new(bars, t, &portfolio)))
     })
@@ -162,8 +214,15 @@ pub fn simulate(
 
 /// Replays given `levels`, one per decision of `window`, without observations: the fast path for signals.
 pub fn replay(rules: &Rules, market: &Market<'_>, window: Range<usize>, levels: &[f64]) -> Path {
+    if rules.rests() {
+        let n = levels.len().min(window.len().saturating_sub(1));
+        let start = window.start;
+        return jump::path(rules, market, (window, n), Keep::Everything, |jumper, bars| {
+            jumper.walk(bars.start, &levels[bars.start - start..bars.end - start]);
+        });
+    }
     let mut levels = levels.iter();
-    walk(rules, market, window, |_, _| levels.next().copied())
+    walk(rules, market, window, Keep::Everything, |_, _| levels.next().copied())
 }
 
 /// One account along `window`, asking for a level before each step, until there is none.
@@ -171,14 +230,18 @@ fn walk(
     rules: &Rules,
     market: &Market<'_>,
     window: Range<usize>,
+    keep: Keep,
     mut level: impl FnMut(&Account, usize) -> Option<f64>,
 ) -> Path {
     let mut account = Account::new(rules);
     let mut path = Path::starting(window.start, window.len(), rules.initial_cash);
+    if keep == Keep::Equity {
+        (path.cash, path.units, path.level) = (Vec::new(), Vec::new(), Vec::new());
+    }
     for t in window.start..window.end.saturating_sub(1) {
         let Some(level) = level(&account, t) else { break };
         let step = account.step(rules, market, t, level, t + 2 == window.end, &mut |trade| path.trades.push(trade));
-        path.push(step.ret, &account);
+        path.push(step.ret, &account, keep);
     }
     path.counts = *account.counts();
     path
@@ -202,9 +265,12 @@ impl Path {
         }
     }
 
-    fn push(&mut self, ret: f64, account: &Account) {
+    fn push(&mut self, ret: f64, account: &Account, keep: Keep) {
         self.returns.push(ret);
         self.equity.push(account.equity());
+        if keep == Keep::Equity {
+            return;
+        }
         self.cash.push(account.cash());
         self.units.push(account.units());
         self.level.push(account.level());

@@ -2,8 +2,11 @@
 
 pub mod account;
 pub mod engine;
+mod jump;
 pub(crate) mod kelly;
 pub mod observation;
+pub(crate) mod pages;
 mod quiet;
 pub mod reference;
 pub mod reward;
+pub(crate) mod widest;

@@ -8,9 +8,41 @@
 //! Only bars where neither return is NaN enter (benchmark_return: every b that is not NaN). Undefined when n = 0; beta
 //! and alpha when n < 2 or b is constant up to rounding; the information ratio when n < 2 or r − b is.
 
+use rayon::prelude::*;
+
 use super::defined;
 use super::moments::is_rounding;
 use super::scan::PairStats;
+use super::sum::BLOCK;
+use crate::cpu::pages::column;
+use crate::cpu::widest::{Work, widest};
+
+/// Close-to-close returns of holding the instrument. `[close.len() − 1]`
+pub fn close_to_close(close: &[f64]) -> Vec<f64> {
+    let n = close.len().saturating_sub(1);
+    let mut returns = column(n);
+    let fill = |(to, close): (&mut [f64], &[f64])| widest(Returns { close, to });
+    // A piece reads one close more than it has returns.
+    let pieces = (0..n).step_by(BLOCK).map(|at| &close[at..=n.min(at + BLOCK)]).collect::<Vec<_>>();
+    returns.par_chunks_mut(BLOCK).zip(pieces).with_min_len(16).for_each(fill);
+    returns
+}
+
+struct Returns<'a> {
+    close: &'a [f64],
+    to: &'a mut [f64],
+}
+
+impl Work for Returns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (to, pair) in self.to.iter_mut().zip(self.close.windows(2)) {
+            *to = pair[1] / pair[0] - 1.0;
+        }
+    }
+}
 
 /// Return of the benchmark over the window.
 pub fn benchmark_return(benchmark: &[f64]) -> Option<f64> {

@@ -40,6 +40,7 @@ impl Strategy for Bollinger {
         inputs(&[Indicator::Sma(self.period), Indicator::StdDev(self.period)])
     }
 
+    #[inline(always)]
     fn signal(&self, close: f64, &[mean, std, ..]: &[f64; MAX_INPUTS]) -> Signal {
         let reach = self.width * std;
         let wide = std > 0.0;

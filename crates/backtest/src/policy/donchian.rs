@@ -44,6 +44,7 @@ impl Strategy for Donchian {
         ])
     }
 
+    #[inline(always)]
     fn signal(&self, close: f64, &[top, bottom, exit_top, exit_bottom]: &[f64; MAX_INPUTS]) -> Signal {
         let enter = Signal::LONG.when(close > top).or(Signal::below(self.long_only).when(close < bottom));
         let leave = Signal::LEAVE_LONG.when(close < exit_bottom).or(Signal::LEAVE_SHORT.when(close > exit_top));

@@ -40,6 +40,7 @@ impl Strategy for EmaCross {
         inputs(&[Indicator::Ema(self.fast), Indicator::Ema(self.slow)])
     }
 
+    #[inline(always)]
     fn signal(&self, _close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal {
         cross(inputs, self.long_only)
     }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use gigabar_market::Bars;
+
 use super::{Observation, Policy};
 
 /// Level 0 at every bar.
@@ -17,5 +19,10 @@ impl Policy for Flat {
 
     fn level(&mut self, _observation: &Observation<'_>) -> f64 {
         0.0
+    }
+
+    fn levels_ahead(&mut self, _bars: &Bars, span: Range<usize>, to: &mut Vec<f64>) -> bool {
+        to.resize(to.len() + span.len(), 0.0);
+        true
     }
 }

@@ -14,6 +14,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Range;
 
 /// Running sums are recomputed at every multiple of this bar index, so that rounding cannot drift over millions of bars
 /// and any stretch of bars can be computed on its own.
@@ -115,6 +116,35 @@ impl Stream {
             self.next += 1;
         }
         self.value
+    }
+
+    /// Appends the values at the closes of `span`, as [`Self::at`] gives them.
+    pub fn fill(&mut self, prices: Prices<'_>, span: Range<usize>, to: &mut Vec<f64>) {
+        let Range { mut start, end } = span;
+        to.reserve(span.len());
+        while start < end {
+            to.push(self.at(prices, start));
+            start += 1;
+            let stretch = start..end.min((start / RESTART_BARS + 1) * RESTART_BARS);
+            match self.indicator {
+                Indicator::Sma(n) if start >= n && !stretch.is_empty() && !restarts(start, n) => {
+                    self.fill_sma(prices.close, stretch.clone(), n, to);
+                    start = stretch.end;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The running sum alone, between two restarts.
+    fn fill_sma(&mut self, close: &[f64], bars: Range<usize>, n: usize, to: &mut Vec<f64>) {
+        let old = &close[bars.start - n..bars.end - n];
+        to.extend(close[bars.clone()].iter().zip(old).map(|(new, old)| {
+            self.a += new - old;
+            self.a / n as f64
+        }));
+        self.next = bars.end;
+        self.value = self.a / n as f64;
     }
 
     fn step(&mut self, prices: Prices<'_>, t: usize) {

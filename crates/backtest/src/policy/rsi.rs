@@ -44,6 +44,7 @@ impl Strategy for RsiReversal {
         inputs(&[Indicator::Rsi(self.period)])
     }
 
+    #[inline(always)]
     fn signal(&self, _close: f64, &[rsi, ..]: &[f64; MAX_INPUTS]) -> Signal {
         Signal::LONG.when(rsi < self.low).or(Signal::below(self.long_only).when(rsi > self.high))
     }

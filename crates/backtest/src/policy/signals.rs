@@ -172,6 +172,11 @@ impl Policy for Signals {
     fn level(&mut self, observation: &Observation<'_>) -> f64 {
         self.levels.get(observation.t()).copied().unwrap_or(f64::NAN)
     }
+
+    fn levels_ahead(&mut self, _bars: &Bars, span: Range<usize>, to: &mut Vec<f64>) -> bool {
+        to.extend(span.map(|t| self.levels.get(t).copied().unwrap_or(f64::NAN)));
+        true
+    }
 }
 
 struct Columns {

@@ -39,6 +39,7 @@ impl Strategy for SmaCross {
         inputs(&[Indicator::Sma(self.fast), Indicator::Sma(self.slow)])
     }
 
+    #[inline(always)]
     fn signal(&self, _close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal {
         cross(inputs, self.long_only)
     }
@@ -49,6 +50,7 @@ impl Strategy for SmaCross {
 }
 
 /// Long while the first input is above the second, `below` while less.
+#[inline(always)]
 pub(super) fn cross(&[fast, slow, ..]: &[f64; MAX_INPUTS], long_only: bool) -> Signal {
     Signal::LONG.when(fast > slow).or(Signal::below(long_only).when(fast < slow))
 }

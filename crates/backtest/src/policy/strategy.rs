@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
+use gigabar_market::Bars;
+
 use super::indicator::{Indicator, Prices, Stream};
 use super::parameter::{Invalid, Kind, Values};
 use super::{Bollinger, Donchian, EmaCross, Observation, Policy, RsiReversal, SmaCross};
@@ -35,23 +37,27 @@ impl Signal {
     pub const LEAVE_SHORT: Self = Self(8);
 
     /// Go short, or with `long_only` leave a long.
+    #[inline(always)]
     pub fn below(long_only: bool) -> Self {
         if long_only { Self::LEAVE_LONG } else { Self::SHORT }
     }
 
     /// `self` where `wanted`, else nothing.
     #[must_use]
+    #[inline(always)]
     pub fn when(self, wanted: bool) -> Self {
         if wanted { self } else { Self::HOLD }
     }
 
     /// Both; an entry wins over an exit, long over short.
     #[must_use]
+    #[inline(always)]
     pub fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// The level after this signal, from the level held (−1, 0 or 1).
+    #[inline(always)]
     pub fn apply(self, held: f64) -> f64 {
         let has = |bit: Self| self.0 & bit.0 != 0;
         if has(Self::LONG) {
@@ -84,7 +90,7 @@ pub trait Strategy: Debug + Copy + Send + Sync + 'static {
     fn indicators(&self) -> Inputs;
 
     /// The signal at a bar's close, given the indicators there. A comparison with NaN is false, so an undefined indicator
-    /// gives no signal.
+    /// gives no signal. Mark it `#[inline(always)]`: a sweep compiles it for the processor's widest vectors.
     fn signal(&self, close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal;
 
     /// The numbers [`Self::signal`] compares with, for a device.
@@ -106,6 +112,8 @@ pub trait Strategy: Debug + Copy + Send + Sync + 'static {
 pub struct StrategyPolicy<S> {
     strategy: S,
     streams: Vec<Stream>,
+    /// Of one span of bars. `[MAX_INPUTS][span]`
+    columns: [Vec<f64>; MAX_INPUTS],
     level: f64,
 }
 
@@ -113,7 +121,7 @@ impl<S: Strategy> StrategyPolicy<S> {
     /// Not yet in any window.
     pub fn new(strategy: S) -> Self {
         let streams = strategy.indicators().into_iter().flatten().map(Stream::new).collect();
-        Self { strategy, streams, level: 0.0 }
+        Self { strategy, streams, columns: Default::default(), level: 0.0 }
     }
 }
 
@@ -135,6 +143,22 @@ impl<S: Strategy> Policy for StrategyPolicy<S> {
         }
         self.level = self.strategy.signal(prices.close[t], &inputs).apply(self.level);
         self.level
+    }
+
+    fn levels_ahead(&mut self, bars: &Bars, span: Range<usize>, to: &mut Vec<f64>) -> bool {
+        let prices = Prices { high: bars.high(), low: bars.low(), close: bars.close() };
+        for (stream, column) in self.streams.iter_mut().zip(&mut self.columns) {
+            column.clear();
+            stream.fill(prices, span.clone(), column);
+        }
+        // Inputs that are not read repeat the first.
+        let inputs: [&[f64]; MAX_INPUTS] =
+            std::array::from_fn(|i| self.columns[if i < self.streams.len() { i } else { 0 }].as_slice());
+        to.extend(bars.close()[span].iter().enumerate().map(|(i, &close)| {
+            self.level = self.strategy.signal(close, &inputs.map(|column| column[i])).apply(self.level);
+            self.level
+        }));
+        true
     }
 }
 

@@ -1,34 +1,43 @@
-//! A parameter sweep: every set of a [`Grid`] over one window, without keeping any path.
+//! A parameter sweep: every set of a [`Grid`] over one window or several, without keeping any path.
 //!
 //! [`cpu`] runs the exact engine, the sets in parallel; [`gpu::GpuSweep`](crate::gpu::GpuSweep) does the same on a
-//! device. Both take the bars in chunks and carry accounts and statistics along, so memory is bounded by the number of
+//! device. Both take the bars in stretches and carry accounts and statistics along, so memory is bounded by the number of
 //! sets, not by the length of the window. Indicators are computed once per distinct length.
+//!
+//! On the CPU a set's signals are bits, 64 bars in a word. An account jumps from one bar that may matter to the next
+//! ([`Account::step`](crate::cpu::account::Account::step) there, nothing in between); then the statistics of eight sets
+//! are taken side by side, in the processor's widest vectors. Under rules that work in every bar (carry, barriers,
+//! rebalancing) an account that holds something steps through every bar. Neither changes a bit of any row.
 //!
 //! A row equals a single backtest of its set: P&L, drawdown and counts exactly, the Sharpe ratio to 1e-9 (its mean and
 //! deviation are streamed here and made in blocks there).
 
 mod columns;
+mod lanes;
 mod row;
+mod run;
 mod statistics;
+mod table;
+mod word;
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 use rayon::prelude::*;
 use thiserror::Error;
 
-use crate::cpu::account::Account;
 use crate::cpu::engine::{Market, Rules};
-use crate::path::Trade;
-use crate::policy::indicator::{Prices, Stream};
-use crate::policy::strategy::{AnyStrategy, MAX_INPUTS, each};
-use crate::policy::{Grid, Strategy};
+use crate::cpu::widest::widest;
+use crate::policy::Grid;
+use crate::policy::strategy::AnyStrategy;
 
 pub(crate) use columns::Columns;
+use lanes::LANES;
 pub use row::SweepRow;
+use run::{Group, Stretch, Walk};
 pub(crate) use statistics::{BLOCK, Statistics};
+use table::Table;
 
-/// Bars computed before every set moves on: an indicator column of a chunk stays in a second-level cache.
-const CHUNK_BARS: usize = 8192;
 /// Sets in memory at a time.
 const BATCH_SETS: usize = 1 << 16;
 
@@ -62,22 +71,56 @@ pub fn cpu(
     let mut rows = Vec::with_capacity(grid.len());
     for first in (0..grid.len()).step_by(BATCH_SETS) {
         let strategies = strategies(grid, first..grid.len().min(first + BATCH_SETS))?;
-        let mut table = Table::new(Columns::of(&strategies));
-        let mut runs: Vec<Run> = strategies.iter().map(|_| Run::new(rules)).collect();
-        for start in decisions.clone().step_by(CHUNK_BARS) {
-            let chunk = start..decisions.end.min(start + CHUNK_BARS);
-            table.fill(market, chunk.clone());
-            let walk = |(i, run): (usize, &mut Run)| {
-                let inputs = table.inputs(i);
-                each!(strategies[i], s => run.walk(&s, inputs, rules, market, chunk.clone(), decisions.end));
-            };
-            runs.par_iter_mut().enumerate().for_each(walk);
-            done += runs.len() as u64 * chunk.len() as u64;
+        let columns = Columns::of(&strategies);
+        let mut table = Table::new(&columns);
+        let of = |first: usize| Group::new(rules, first..strategies.len().min(first + LANES));
+        let mut groups: Vec<Group> = (0..strategies.len()).step_by(LANES).map(of).collect();
+        let stretch = table.stretch_bars();
+        for start in decisions.clone().step_by(stretch) {
+            let decisions = start..decisions.end.min(start + stretch);
+            table.fill(market, decisions.clone());
+            let (columns, table, strategies, end) = (&columns, &table, &strategies[..], window.end - 1);
+            let on = Stretch { rules, market, columns, table, strategies, end };
+            let walk = |group: &mut Group| widest(Walk { group, on, decisions: decisions.clone() });
+            groups.par_iter_mut().for_each(walk);
+            done += strategies.len() as u64 * decisions.len() as u64;
             on_progress(done, total);
         }
-        rows.extend(runs.iter().map(|run| run.row(risk_free, market.periods_per_year)));
+        let (cash, periods) = (rules.initial_cash(), market.periods_per_year);
+        rows.extend(groups.iter().flat_map(|group| group.rows(cash, risk_free, periods)));
     }
     Ok(rows)
+}
+
+/// As [`cpu`], over several windows side by side; `[windows][sets]`.
+///
+/// # Errors
+/// As [`cpu`].
+pub fn cpu_windows(
+    rules: &Rules,
+    market: &Market<'_>,
+    windows: &[Range<usize>],
+    grid: &Grid,
+    risk_free: f64,
+    on_progress: impl FnMut(u64, u64) + Send,
+) -> Result<Vec<Vec<SweepRow>>, SweepError> {
+    let bars: u64 = windows.iter().map(|window| window.len().saturating_sub(1) as u64).sum();
+    let total = bars * grid.len() as u64;
+    let progress = Mutex::new((0, on_progress));
+    let one = |window: &Range<usize>| {
+        let mut before = 0;
+        let told = |done: u64, _| {
+            // A listener that panicked is not called again.
+            if let Ok(mut progress) = progress.lock() {
+                let (sum, listener) = &mut *progress;
+                *sum += done - before;
+                listener(*sum, total);
+            }
+            before = done;
+        };
+        cpu(rules, market, window.clone(), grid, risk_free, told)
+    };
+    windows.par_iter().map(one).collect()
 }
 
 /// The sets `range` of a grid.
@@ -86,85 +129,5 @@ pub(crate) fn strategies(grid: &Grid, range: Range<usize>) -> Result<Vec<AnyStra
     range.map(|i| grid.strategy_of(i).ok_or_else(not_a_rule)).collect()
 }
 
-/// The indicator columns of one chunk.
-struct Table {
-    columns: Columns,
-    streams: Vec<Stream>,
-    /// `[n_column][chunk]`
-    values: Vec<Vec<f64>>,
-}
-
-impl Table {
-    fn new(columns: Columns) -> Self {
-        let streams: Vec<_> = columns.indicators().iter().copied().map(Stream::new).collect();
-        Self { values: vec![Vec::new(); streams.len()], columns, streams }
-    }
-
-    fn fill(&mut self, market: &Market<'_>, chunk: Range<usize>) {
-        let prices = Prices { high: market.high, low: market.low, close: market.close };
-        self.streams.par_iter_mut().zip(&mut self.values).for_each(|(stream, values)| {
-            values.clear();
-            values.extend(chunk.clone().map(|t| stream.at(prices, t)));
-        });
-    }
-
-    /// The columns set `i` reads; those it does not read repeat its first.
-    fn inputs(&self, i: usize) -> [&[f64]; MAX_INPUTS] {
-        self.columns.of_set(i).map(|column| self.values[column as usize].as_slice())
-    }
-}
-
-/// One parameter set on its way through the window.
-#[derive(Debug, Clone)]
-struct Run {
-    account: Account,
-    /// Level the strategy holds; a barrier or a silent bar may keep the account from holding it.
-    level: f64,
-    statistics: Statistics,
-    n_trades: u32,
-    n_wins: u32,
-}
-
-impl Run {
-    fn new(rules: &Rules) -> Self {
-        let statistics = Statistics::new(rules.initial_cash());
-        Self { account: Account::new(rules), level: 0.0, statistics, n_trades: 0, n_wins: 0 }
-    }
-
-    /// Decides at the closes `chunk`; the window's last decision is at `end` − 1. `inputs` are `[chunk.len()]`.
-    fn walk<S: Strategy>(
-        &mut self,
-        strategy: &S,
-        inputs: [&[f64]; MAX_INPUTS],
-        rules: &Rules,
-        market: &Market<'_>,
-        chunk: Range<usize>,
-        end: usize,
-    ) {
-        let (n_trades, n_wins) = (&mut self.n_trades, &mut self.n_wins);
-        let mut count = |trade: Trade| {
-            *n_trades += 1;
-            *n_wins += u32::from(trade.pnl > 0.0);
-        };
-        for (i, t) in chunk.enumerate() {
-            let signal = strategy.signal(market.close[t], &inputs.map(|column| column[i]));
-            self.level = signal.apply(self.level);
-            let last = t + 1 == end;
-            let passed = if last { None } else { self.account.pass(rules, market, t, self.level) };
-            let ret = passed.unwrap_or_else(|| self.account.step(rules, market, t, self.level, last, &mut count).ret);
-            self.statistics.push(ret, self.account.equity());
-        }
-    }
-
-    fn row(&self, risk_free: f64, periods_per_year: f64) -> SweepRow {
-        let counts = self.account.counts();
-        SweepRow {
-            costs: counts.costs,
-            n_trades: self.n_trades,
-            n_wins: self.n_wins,
-            bars_in_market: counts.bars_in_market as u32,
-            ruined: counts.ruined,
-            ..self.statistics.row(risk_free, periods_per_year)
-        }
-    }
-}
+#[cfg(test)]
+mod reference;

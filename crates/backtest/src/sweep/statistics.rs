@@ -65,16 +65,21 @@ impl Statistics {
         if size > self.largest {
             self.largest = size;
         }
+        self.push_drawdown(equity);
+        self.equity = equity;
+        self.in_block += 1;
+        if self.in_block == BLOCK {
+            self.close_block();
+        }
+    }
+
+    /// The part of [`Self::push`] that is about drawdowns.
+    pub(crate) fn push_drawdown(&mut self, equity: f64) {
         if equity >= self.peak {
             self.close_peak();
             (self.peak, self.trough) = (equity, equity);
         } else if equity < self.trough {
             self.trough = equity;
-        }
-        self.equity = equity;
-        self.in_block += 1;
-        if self.in_block == BLOCK {
-            self.close_block();
         }
     }
 

@@ -4,6 +4,7 @@
 mod backtesting_py;
 mod engine_reference;
 mod env_lockstep;
+mod equity_golden;
 mod external_host;
 mod full_host;
 #[path = "../gpu/grids.rs"]
@@ -12,6 +13,7 @@ mod grids;
 mod host_kernel;
 mod identities;
 mod indicator_golden;
+mod jump;
 mod kernel_host;
 mod layered_host;
 mod layered_nvrtc;
