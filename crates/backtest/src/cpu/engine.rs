@@ -160,7 +160,7 @@ const SPAN_BARS: usize = 4096;
 /// Runs `policy` over the bars `window` (`window.len()` ≥ 2): decisions at all but the last bar, every position closed
 /// at the last close.
 ///
-/// A policy that tells its levels beforehand ([`Policy::levels`]) under rules that let a position rest (no carry, barrier
+/// A policy that tells its levels beforehand ([`Policy::levels_ahead`]) under rules that let a position rest (no carry, barrier
 /// or rebalancing) is not walked bar by bar; the path is the same, bit for bit.
 pub fn simulate(
     rules: &Rules,
