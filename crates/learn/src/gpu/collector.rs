@@ -8,6 +8,7 @@ use gigabar_gpu::header::{ARGMAX, REDUCE};
 use gigabar_gpu::{Buffer, GpuError, Kernel, KernelSource, LaunchShape};
 
 use super::GpuReplayBuffer;
+use super::epoch_state::{self, EPOCH_STATE};
 use super::layout::{CollectorView, EnvAfter, EnvPlace, EnvTally, PendingStep};
 use super::replay::{REPLAY_HEADER, define};
 use super::world::{Dims, World, expect_len};
@@ -24,12 +25,12 @@ pub(crate) fn store_threads(dims: &Dims) -> usize {
     dims.n_env.next_power_of_two().clamp(128, 1024)
 }
 
-/// Source of `collector_observe`, `collector_step`, `collector_count` and `collector_store`. Accounts count wins and losses
+/// Source of `collector_observe`, `collector_step`, `collector_count`, `collector_store` and the kernels of `epoch_state.cu`. Accounts count wins and losses
 /// whatever the rules say, so that they are the CPU's.
 pub(crate) fn collector_source(dims: &Dims, kind: ReplayKind, flags: u32) -> KernelSource {
     let source = super::shared_source("collector.cu", flags | KEEP_TALLY);
-    let source = source.texts(&[ARGMAX, REDUCE, REPLAY_HEADER, REWARD, COLLECTOR]);
-    define(source, dims, kind).define("STORE_THREADS", store_threads(dims))
+    let source = source.texts(&[ARGMAX, REDUCE, REPLAY_HEADER, REWARD, COLLECTOR, EPOCH_STATE]);
+    define(epoch_state::define(source), dims, kind).define("STORE_THREADS", store_threads(dims))
 }
 
 /// The environments of K learners on the device. One bar of all of them is `queue_step` and

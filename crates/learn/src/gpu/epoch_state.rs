@@ -1,6 +1,6 @@
 //! [`EpochState`]: what an environment carries from one epoch to the next, and what an epoch begins without.
 
-use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape, Plain};
+use gigabar_gpu::{Device, GpuError, Kernel, KernelSource, LaunchShape, Plain};
 
 use super::GpuExperienceCollector;
 use super::collector::collector_source;
@@ -9,7 +9,7 @@ use super::world::{Dims, World};
 use crate::collector::EpochReset;
 use crate::replay::ReplayKind;
 
-const EPOCH_STATE: (&str, &str) = ("epoch_state.cu", include_str!("epoch_state.cu"));
+pub(super) const EPOCH_STATE: (&str, &str) = ("epoch_state.cu", include_str!("epoch_state.cu"));
 const RESET_PORTFOLIO: u32 = 1;
 const RESET_DSR: u32 = 2;
 const WARP: usize = 32;
@@ -46,9 +46,8 @@ mod plain {
     unsafe impl Plain for EpochState {}
 }
 
-/// Source of `epoch_state_reset` and `epoch_state_show`.
-pub(super) fn epoch_state_source(dims: &Dims, kind: ReplayKind, flags: u32) -> KernelSource {
-    let source = collector_source(dims, kind, flags).texts(&[EPOCH_STATE]);
+/// Adds the constants of `epoch_state.cu`, which the collector's source ends with.
+pub(super) fn define(source: KernelSource) -> KernelSource {
     source.define("EPOCH_RESET_PORTFOLIO", RESET_PORTFOLIO).define("EPOCH_RESET_DSR", RESET_DSR)
 }
 
@@ -64,18 +63,16 @@ pub(super) struct EpochStates {
     dims: Dims,
     reset: Kernel,
     show: Kernel,
-    states: Buffer<EpochState>,
 }
 
 impl EpochStates {
     /// # Errors
     /// The device's.
     pub(super) fn new(world: &World, kind: ReplayKind) -> Result<Self, GpuError> {
-        let source = epoch_state_source(&world.dims, kind, world.flags);
+        let source = collector_source(&world.dims, kind, world.flags);
         Ok(Self {
             reset: world.device.kernel(&source, "epoch_state_reset")?,
             show: world.device.kernel(&source, "epoch_state_show")?,
-            states: world.device.zeros("epoch states", world.dims.n_envs())?,
             device: world.device.clone(),
             dims: world.dims,
         })
@@ -108,9 +105,10 @@ impl EpochStates {
     /// Every environment as it stands. `[K · n_env]`; waits for the device.
     #[allow(unsafe_code)]
     pub(super) fn read(&self, world: &World, collector: &GpuExperienceCollector) -> Result<Vec<EpochState>, GpuError> {
+        let states = self.device.zeros("epoch states", self.dims.n_envs())?;
         let launch = self.show.launch().buffer(&world.params).buffer(&world.bars).value(collector.view());
         // SAFETY: epoch_state_show's parameters; the collector's arrays have the sizes of the same `Dims`.
-        unsafe { launch.buffer(&self.states).run(&self.device, self.shape()) }?;
-        self.states.read()
+        unsafe { launch.buffer(&states).run(&self.device, self.shape()) }?;
+        states.read()
     }
 }

@@ -109,7 +109,7 @@ impl GpuTrainingGuard {
 
     /// Whether any step of that epoch was bad.
     pub fn has_tripped(&self) -> bool {
-        self.counts.iter().any(|counts| *counts != GuardCounts::default())
+        self.counts.iter().any(GuardCounts::any)
     }
 
     /// Queues the end of a gradient step: new priorities, counters, the running mean of the loss, the epoch's statistics.

@@ -11,8 +11,9 @@ use gigabar_market::scale::{ScaledFeatures, Scaler};
 use gigabar_market::sigma::sigma;
 use gigabar_market::synth::{RandomWalkConfig, random_walk};
 
+use super::super::collector::collector_source;
 use super::super::collector::transfer::HostCollector;
-use super::super::epoch_state::{EpochState, epoch_state_source, reset_flags};
+use super::super::epoch_state::{EpochState, reset_flags};
 use super::super::layout::*;
 use super::super::params::reward_of;
 use super::super::replay::rank_tables;
@@ -222,7 +223,7 @@ impl CollectorKernels {
             if (n[0] == 4) epoch_state_reset(params, *(CollectorView*)p[6], n[4]); \
             if (n[0] == 5) epoch_state_show(params, bars, *(CollectorView*)p[6], (EpochState*)p[5]); }";
         // Few threads, so that a few environments take turns: the last definition counts.
-        let source = epoch_state_source(&case.dims, case.kind, flags).define("STORE_THREADS", Self::STORE_THREADS);
+        let source = collector_source(&case.dims, case.kind, flags).define("STORE_THREADS", Self::STORE_THREADS);
         Self(HostKernel::build(&source, PARAMETERS, launch))
     }
 

@@ -1,6 +1,6 @@
 //! The kernels of collection and replay compile for every architecture, with every kind of replay.
 
-use super::super::epoch_state::epoch_state_source;
+use super::super::collector::collector_source;
 use super::super::guard::{GuardShape, guard_source};
 use super::super::replay::{rank_source, replay_source};
 use super::super::world::Dims;
@@ -19,7 +19,7 @@ fn nvrtc_collection_and_replay_compile_everywhere() {
     }
     for (i, arch) in ARCHS.into_iter().enumerate() {
         for kind in KINDS {
-            compiles(&epoch_state_source(&LARGE, kind, u32::MAX), arch);
+            compiles(&collector_source(&LARGE, kind, u32::MAX), arch);
             spills_nothing(&compiles(&replay_source(&LARGE, kind, u32::MAX), arch));
             let shape = GuardShape::choose(&LARGE, kind, arch);
             spills_nothing(&compiles(&guard_source(&LARGE, kind, u32::MAX, shape), arch));
@@ -27,7 +27,7 @@ fn nvrtc_collection_and_replay_compile_everywhere() {
         spills_nothing(&compiles(&rank_source(&LARGE, u32::MAX), arch));
         // Other sizes: kinds take turns.
         let kind = KINDS[i % KINDS.len()];
-        compiles(&epoch_state_source(&SMALL, kind, 0), arch);
+        compiles(&collector_source(&SMALL, kind, 0), arch);
         spills_nothing(&compiles(&replay_source(&SMALL, kind, 0), arch));
     }
     spills_nothing(&compiles(&rank_source(&SMALL, 0), ARCHS[0]));

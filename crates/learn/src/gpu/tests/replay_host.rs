@@ -1,6 +1,7 @@
 //! `replay.cu` and the priorities of `guard.cu` beside the CPU's samplers: the same seed draws the same slots, priorities are the
 //! same bits.
 
+use gigabar_gpu::Arch;
 use gigabar_market::rng::Philox;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -111,7 +112,7 @@ pub(super) fn sample_rng(device: &Emulated, k: usize) -> Philox {
 fn hold(kind: ReplayKind, capacity: usize, batch: usize, written: [usize; 2]) {
     let case = case(kind, 2, capacity, batch);
     let mut device = Emulated::new(&case);
-    let mut kernels = ReplayKernels::build(&case, (batch * 4).next_power_of_two().clamp(128, 1024));
+    let mut kernels = ReplayKernels::build(&case, GuardShape::choose(&case.dims, kind, Arch(80)).threads);
     let mut twins: Vec<(Ring, Sampler)> = (0..2).map(|k| filled(&case, &device, k, written[k])).collect();
     for (k, (ring, sampler)) in twins.iter().enumerate() {
         let state = &mut device.state[k];
