@@ -234,10 +234,7 @@ fn walk(
     mut level: impl FnMut(&Account, usize) -> Option<f64>,
 ) -> Path {
     let mut account = Account::new(rules);
-    let mut path = Path::starting(window.start, window.len(), rules.initial_cash);
-    if keep == Keep::Equity {
-        (path.cash, path.units, path.level) = (Vec::new(), Vec::new(), Vec::new());
-    }
+    let mut path = Path::starting(window.start, window.len(), rules.initial_cash, keep);
     for t in window.start..window.end.saturating_sub(1) {
         let Some(level) = level(&account, t) else { break };
         let step = account.step(rules, market, t, level, t + 2 == window.end, &mut |trade| path.trades.push(trade));
@@ -248,19 +245,20 @@ fn walk(
 }
 
 impl Path {
-    fn starting(first_bar: usize, n_bars: usize, initial_cash: f64) -> Self {
+    fn starting(first_bar: usize, n_bars: usize, initial_cash: f64, keep: Keep) -> Self {
         let column = |first: f64| {
             let mut v = Vec::with_capacity(n_bars);
             v.push(first);
             v
         };
+        let kept = |first: f64| if keep == Keep::Everything { column(first) } else { Vec::new() };
         Self {
             first_bar,
             returns: Vec::with_capacity(n_bars.saturating_sub(1)),
             equity: column(initial_cash),
-            cash: column(initial_cash),
-            units: column(0.0),
-            level: column(0.0),
+            cash: kept(initial_cash),
+            units: kept(0.0),
+            level: kept(0.0),
             ..Self::default()
         }
     }

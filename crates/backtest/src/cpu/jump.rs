@@ -14,7 +14,6 @@ use super::engine::{Keep, Market, Rules};
 use super::pages::column;
 use super::widest::{Work, widest};
 use crate::path::{Path, Trade};
-use crate::rules::Rebalance;
 
 /// Bars whose path is filled in while the account is on its way through as many more.
 const STRETCH_BARS: usize = 1 << 20;
@@ -22,14 +21,6 @@ const STRETCH_BARS: usize = 1 << 20;
 const PIECE_BARS: usize = 1 << 14;
 /// Levels compared at a time.
 const LOOK_BARS: usize = 256;
-
-impl Rules {
-    /// Whether a position can go through a bar unchanged. With carry, barriers or rebalancing something happens in all.
-    pub(crate) fn rests(&self) -> bool {
-        let carried = self.carry_long != 0.0 || self.carry_short != 0.0;
-        self.rebalance == Rebalance::OnChange && self.barrier.is_none() && !carried
-    }
-}
 
 /// What is held after a bar in which the account did something.
 #[derive(Debug, Clone, Copy)]

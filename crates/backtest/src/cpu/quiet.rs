@@ -5,6 +5,18 @@ use super::account::Account;
 use super::engine::Rules;
 use crate::rules::Rebalance;
 
+impl Rules {
+    /// Whether a position can go through a bar unchanged. With carry, barriers or rebalancing something happens in all.
+    pub(crate) fn rests(&self) -> bool {
+        self.rebalance == Rebalance::OnChange && self.holds_still()
+    }
+
+    /// Whether nothing is due for holding: no carry, and no barrier to look at.
+    fn holds_still(&self) -> bool {
+        self.carry_long == 0.0 && self.carry_short == 0.0 && self.barrier.is_none()
+    }
+}
+
 impl Account {
     /// Whether the account lives unchanged through bars that stay within `low` and `high`, as long as it is asked for the
     /// level it holds and none of them is a window's last. Rounding is monotone: what holds at the extremes holds at
@@ -20,8 +32,7 @@ impl Account {
         if self.units == 0.0 {
             return true;
         }
-        let carried = rules.carry_long != 0.0 || rules.carry_short != 0.0;
-        if carried || rules.barrier.is_some() {
+        if !rules.holds_still() {
             return false;
         }
         let adverse = if self.units > 0.0 { low } else { high };
