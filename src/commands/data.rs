@@ -84,9 +84,8 @@ fn text(report: &DataReport) -> String {
         or_none(&report.first),
         or_none(&report.last),
     );
-    let a_year = report.periods_per_year.map_or_else(|| "–".into(), |n| format!("{}", (n * 100.0).round() / 100.0));
     let market = if report.always_open { "open at weekends" } else { "with sessions" };
-    out.push_str(&format!("interval    {}, {a_year} bars a year, {market}\n", interval(report.interval_ns)));
+    out.push_str(&format!("interval    {}, {market}\n", report.pace()));
     out.push_str(&format!("volume      {}\n", if report.has_volume { "yes" } else { "none" }));
     if !report.symbols.is_empty() {
         out.push_str(&format!("symbols     {}\n", report.symbols.join(", ")));

@@ -6,7 +6,6 @@ use std::fmt::Write;
 
 use gigabar_market::Bars;
 use gigabar_market::check::{DataReport, Finding};
-use gigabar_market::time::interval;
 
 const STYLE: &str = "
 :root{color-scheme:light dark;--ink:#1c2733;--soft:#5b6b7b;--line:#d9e0e7;--back:#fff;--mark:#1f6feb;--bad:#c93c37}
@@ -82,8 +81,7 @@ fn summary(out: &mut String, report: &DataReport) {
     row(out, "Layout", &report.dialect);
     row(out, "Rows", &report.rows.to_string());
     row(out, "Range", &format!("{} to {}", or_none(&report.first), or_none(&report.last)));
-    let a_year = report.periods_per_year.map_or_else(|| "–".into(), |n| format!("{}", (n * 100.0).round() / 100.0));
-    row(out, "Interval", &format!("{}, {a_year} bars a year", interval(report.interval_ns)));
+    row(out, "Interval", &report.pace());
     if let Some(hours) = &report.hours {
         let text = format!("{} to {} {}", hours.from, hours.to, hours.zone);
         row(out, "Hours of trading", &text);

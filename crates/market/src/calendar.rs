@@ -1,7 +1,7 @@
 //! Interval and periods per year, read from the time stamps.
 
-/// A day, nanoseconds.
-const DAY_NS: i64 = 86_400_000_000_000;
+use crate::time::DAY_NS;
+
 /// An hour, nanoseconds.
 const HOUR_NS: i64 = 3_600_000_000_000;
 /// Trading days of a session market in a year.

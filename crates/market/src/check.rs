@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::calendar;
 use crate::load::table::{self, FaultKind, Table, UNKNOWN};
 use crate::load::{LoadError, LoadOptions, container, finish, order};
-use crate::time::iso;
+use crate::time::{interval, iso};
 
 pub use oddities::Hours;
 
@@ -19,7 +19,7 @@ pub const MAX_EXAMPLES: usize = 5;
 
 /// Everything found in a file (or a member of an archive), from and to aside: what [`crate::load::load`] would cut off is
 /// counted too.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct DataReport {
     /// The file.
     pub path: String,
@@ -95,11 +95,20 @@ pub struct DataReport {
     pub suggestions: Vec<String>,
 }
 
+impl DataReport {
+    /// The interval and how many bars make a year, for people: `1 d, 252 bars a year`.
+    pub fn pace(&self) -> String {
+        let a_year = self.periods_per_year.map_or_else(|| "–".into(), |n| format!("{}", (n * 100.0).round() / 100.0));
+        format!("{}, {a_year} bars a year", interval(self.interval_ns))
+    }
+}
+
 /// How stamps run down a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// Oldest first.
+    #[default]
     Ascending,
     /// Newest first.
     Descending,
@@ -200,38 +209,11 @@ fn empty(table: &Table, sha256: &str) -> DataReport {
         sha256: sha256.to_owned(),
         dialect: table.dialect.clone(),
         counted: (table.place)(0).counted(),
-        loads: false,
-        refusal: None,
-        hint: None,
         notes: table.notes.clone(),
         symbols: table.symbols.clone(),
         rows: table.rows,
-        first: None,
-        last: None,
-        first_ts: None,
-        last_ts: None,
-        order: Order::Ascending,
-        interval_ns: 0,
-        periods_per_year: None,
-        always_open: false,
         has_volume: table.columns.volume.iter().any(|&v| v > 0.0),
-        gaps: Gaps::default(),
-        duplicates: Finding::default(),
-        unsorted: Finding::default(),
-        missing_prices: Finding::default(),
-        missing_volumes: Finding::default(),
-        unreadable: Finding::default(),
-        ohlc_violations: Finding::default(),
-        non_positive_prices: Finding::default(),
-        negative_volumes: Finding::default(),
-        zero_volume: Finding::default(),
-        flat: Finding::default(),
-        jumps: Finding::default(),
-        likely_splits: Vec::new(),
-        stale: Finding::default(),
-        longest_stale_run: 0,
-        hours: None,
-        suggestions: Vec::new(),
+        ..DataReport::default()
     }
 }
 

@@ -15,6 +15,8 @@ const SPLIT_Z: f64 = 8.0;
 const LOCAL_Z: f64 = 8.0;
 /// Bars that show what is usual.
 const MIN_BARS: usize = 60;
+/// Robust standard deviations that make a move suspicious. Real markets have some: they are to be looked at, not mended.
+pub const SUSPICIOUS_Z: f64 = 15.0;
 /// New shares for old ones, as companies choose them.
 const RATIOS: [(u32, u32); 18] = [
     (3, 2),

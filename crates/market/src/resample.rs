@@ -10,11 +10,10 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 
-use crate::time::interval;
+use crate::time::{DAY_NS, interval};
 use crate::{BarColumns, Bars};
 
 const HOUR_NS: i64 = 3_600_000_000_000;
-const DAY_NS: i64 = 24 * HOUR_NS;
 
 /// A length of bars to be made, and where the buckets begin.
 #[derive(Debug, Clone)]

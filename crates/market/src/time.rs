@@ -2,6 +2,9 @@
 
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
+/// Nanoseconds of a day of 24 hours.
+pub const DAY_NS: i64 = 86_400_000_000_000;
+
 /// UTC nanoseconds as ISO 8601 with a `Z`, fractional seconds only where there are any.
 pub fn iso(ts: i64) -> String {
     Timestamp::from_nanosecond(i128::from(ts)).map_or_else(|_| ts.to_string(), |t| t.to_string())
@@ -14,7 +17,7 @@ pub fn day(ts: i64) -> String {
 
 /// A length of time in its largest whole unit: `1 d`, `15 min`, `250 ms`.
 pub fn interval(ns: i64) -> String {
-    let units = [("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000)];
+    let units = [("d", DAY_NS), ("h", 3_600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000)];
     match units.into_iter().find(|(_, unit)| ns >= *unit && ns % unit == 0) {
         Some((name, unit)) => format!("{} {name}", ns / unit),
         None => format!("{} ms", ns as f64 / 1e6),

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use gigabar_market::Bars;
-use gigabar_market::jumps::jumps;
-use gigabar_market::time::day;
+use gigabar_market::jumps::{SUSPICIOUS_Z, jumps};
+use gigabar_market::time::{DAY_NS, day};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 240.0;
@@ -15,7 +15,6 @@ const TOP: f64 = 8.0;
 const COLUMNS: usize = 480;
 /// Prices are drawn on a logarithmic scale where the highest is more than this many times the lowest.
 const LOG_FROM: f64 = 5.0;
-const DAY_NS: i64 = 86_400_000_000_000;
 
 /// A plot's vertical axis.
 struct Axis {
@@ -119,7 +118,7 @@ pub(super) fn price(bars: &Bars) -> String {
         start += group.len();
     }
     out.push_str("\"/>");
-    for jump in jumps(bars.open(), bars.close(), 15.0).iter().take(100) {
+    for jump in jumps(bars.open(), bars.close(), SUSPICIOUS_Z).iter().take(100) {
         let at = x((columns[jump.row] as f64 + 0.5) / COLUMNS as f64);
         let title = format!("{} close {} after {}", day(bars.ts()[jump.row]), jump.close, jump.before);
         let _ = write!(

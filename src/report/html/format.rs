@@ -1,5 +1,6 @@
 //! Numbers, dates and durations as a reader wants them: separators, a true minus sign, `–` for undefined.
 
+use gigabar_market::time::DAY_NS;
 use jiff::{Timestamp, tz::TimeZone};
 
 /// What an undefined figure looks like.
@@ -80,8 +81,6 @@ pub(super) fn date(ts_ns: i64) -> String {
 pub(super) fn moment(ts_ns: i64, interval_ns: i64) -> String {
     utc(ts_ns, if interval_ns >= DAY_NS { "%Y-%m-%d" } else { "%Y-%m-%d %H:%M" })
 }
-
-const DAY_NS: i64 = 86_400_000_000_000;
 
 /// `1 hour`, `5 minutes`, `1 day`: the bar interval in the largest unit that divides it.
 pub(super) fn interval(ns: i64) -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gigabar_market::time::DAY_NS;
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 
@@ -74,7 +75,7 @@ impl Period {
 /// A bar belongs to the UTC day on which it opens: (year, month, day, days since the epoch).
 fn civil(ts: i64) -> Option<(i16, i8, i8, i64)> {
     let date = Timestamp::from_nanosecond(i128::from(ts)).ok()?.to_zoned_datetime(TimeZone::UTC).date();
-    Some((date.year(), date.month(), date.day(), ts.div_euclid(86_400_000_000_000)))
+    Some((date.year(), date.month(), date.day(), ts.div_euclid(DAY_NS)))
 }
 
 /// Returns compounded by (year, month). A bar's return counts in the month in which the bar opens, UTC.
@@ -91,7 +92,7 @@ pub(super) fn by_month(bars: &[BarReturn]) -> BTreeMap<(i16, i8), Period> {
 /// The heat map of a run: months by year, or weekdays by week when it spans less than three months.
 pub(super) fn heat_map(bars: &[BarReturn], interval_ns: i64) -> HeatMap {
     let months = by_month(bars);
-    if months.len() >= MIN_MONTHS || interval_ns >= 86_400_000_000_000 { month_map(&months) } else { day_map(bars) }
+    if months.len() >= MIN_MONTHS || interval_ns >= DAY_NS { month_map(&months) } else { day_map(bars) }
 }
 
 fn month_map(months: &BTreeMap<(i16, i8), Period>) -> HeatMap {
@@ -139,7 +140,7 @@ fn day_map(bars: &[BarReturn]) -> HeatMap {
         let none = String::new();
         let mut cells: Vec<Cell> =
             entries.iter().map(|e| cell(e.map(|(_, p)| p), scale, e.map_or(&none, |(name, _)| name))).collect();
-        let monday = format::date((week * 7 - 3) * 86_400_000_000_000);
+        let monday = format::date((week * 7 - 3) * DAY_NS);
         let mut week_cell = cell(Some(&total), f64::INFINITY, &format!("week of {monday}"));
         week_cell.tone = format!("year {}", format::tone(Some(total.ret())));
         cells.push(week_cell);

@@ -3,6 +3,7 @@
 use gigabar_backtest::metric::{CATALOG, Format, Group, MetricInfo, WindowMetrics};
 use gigabar_backtest::report::MeanStd;
 use gigabar_backtest::{EvalReport, WindowReport};
+use gigabar_market::time::DAY_NS;
 use serde::Serialize;
 
 use super::chain;
@@ -90,7 +91,7 @@ impl WindowTable {
 
 fn window_row(window: &WindowReport, infos: &[&MetricInfo], interval_ns: i64) -> Vec<Cell> {
     // The time of day matters only where a window is short.
-    let precision = if window.last_ts - window.first_ts > 7 * 86_400_000_000_000 { i64::MAX } else { interval_ns };
+    let precision = if window.last_ts - window.first_ts > 7 * DAY_NS { i64::MAX } else { interval_ns };
     let moment = |ts| Cell::new(format::moment(ts, precision), Some(ts as f64));
     let mut row = vec![
         Cell::new(format::count(window.index), Some(window.index as f64)),

@@ -7,13 +7,11 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::{DataReport, Finding};
-use crate::jumps::jumps;
+use crate::jumps::{SUSPICIOUS_Z, jumps};
 use crate::load::LoadOptions;
 use crate::load::table::Table;
-use crate::time::iso;
+use crate::time::{DAY_NS, iso};
 
-/// Robust standard deviations that make a move suspicious. Real markets have some: they are to be looked at, not mended.
-const JUMP_Z: f64 = 15.0;
 /// Equal bars in a row that make a run stale.
 const STALE_BARS: usize = 5;
 /// Share of a weekday's occurrences that must have a bar at a time of day for it to be one of trading.
@@ -23,7 +21,6 @@ const MIN_DAYS: usize = 10;
 /// How the layout of files ends whose stamps are instants.
 const INSTANTS: &str = "stamps are UTC instants";
 const SECOND_NS: i64 = 1_000_000_000;
-const DAY_NS: i64 = 86_400 * SECOND_NS;
 
 /// Hours of trading as the bars show them, and what lacks inside them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,7 +50,7 @@ pub(super) fn find(table: &Table, options: &LoadOptions, report: &mut DataReport
     order.sort_by_key(|&row| table.columns.ts[row]);
     let of = |column: &[f64]| order.iter().map(|&row| column[row]).collect::<Vec<f64>>();
     let (open, close) = (of(&table.columns.open), of(&table.columns.close));
-    for jump in jumps(&open, &close, JUMP_Z) {
+    for jump in jumps(&open, &close, SUSPICIOUS_Z) {
         let row = order[jump.row];
         if let Some((new, old)) = jump.split {
             report.likely_splits.push(format!("{} {new}:{old}", crate::time::day(table.columns.ts[row])));

@@ -4,11 +4,10 @@ use std::f64::consts::TAU;
 
 use super::{Column, Job};
 use crate::Bars;
+use crate::time::DAY_NS;
 
 /// This family's features.
 pub(super) const JOBS: &[Job] = &[hour, weekday];
-
-const DAY_NS: i64 = 86_400_000_000_000;
 
 fn hour(bars: &Bars) -> Vec<Column> {
     circle("hour", bars, |ts| ts.rem_euclid(DAY_NS) as f64 / DAY_NS as f64)

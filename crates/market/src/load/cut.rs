@@ -6,7 +6,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
 use super::rows::Rows;
-use super::{LoadError, LoadOptions, csv};
+use super::{LoadError, LoadOptions};
 
 /// A range of stamps, both ends inside.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Cut {
 
 impl Cut {
     pub(crate) fn new(options: &LoadOptions) -> Result<Self, LoadError> {
-        let zone = options.tz.as_deref().map_or(Ok(TimeZone::UTC), csv::time_zone)?;
+        let zone = options.zone()?;
         let bound = |option: &'static str, text: &Option<String>, end: bool| {
             let reason = |text: &String| format!("{text:?} is neither a date nor a time stamp");
             let parsed = text.as_ref().map(|text| parse(text, &zone, end).ok_or_else(|| reason(text))).transpose();

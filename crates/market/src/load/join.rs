@@ -57,7 +57,7 @@ pub(crate) fn join<'a>(mut series: Vec<Series<'a>>, cut: &Cut) -> Result<Joined<
         lines.extend(&s.rows.lines);
     }
     let symbol = series.iter().find_map(|s| s.rows.symbol.clone());
-    let stamps = columns.ts.clone();
+    let (stamps, blamed) = (columns.ts.clone(), path.clone());
     let blame = Box::new(move |error: &BarsError| {
         let mut before = 0;
         for s in &series {
@@ -67,20 +67,13 @@ pub(crate) fn join<'a>(mut series: Vec<Series<'a>>, cut: &Cut) -> Result<Joined<
             }
             before += n;
         }
-        LoadError::TooFew { path: path.clone(), rows: stamps.len() }
+        LoadError::TooFew { path: blamed.clone(), rows: stamps.len() }
     });
-    let path = notes.path;
-    Ok(Joined { path, columns, lines, symbol, notes: notes.notes, blame })
-}
-
-struct Notes {
-    path: PathBuf,
-    notes: Vec<String>,
+    Ok(Joined { path, columns, lines, symbol, notes, blame })
 }
 
 /// The notes of every series, with its file where there are several.
-fn notes(series: &[Series<'_>]) -> Notes {
-    let path = series.first().map(|s| s.table.path.clone()).unwrap_or_default();
+fn notes(series: &[Series<'_>]) -> Vec<String> {
     let named = |s: &Series<'_>, note: &String| match series.len() {
         1 => note.clone(),
         _ => {
@@ -88,7 +81,7 @@ fn notes(series: &[Series<'_>]) -> Notes {
             format!("{name}: {note}")
         }
     };
-    Notes { path, notes: series.iter().flat_map(|s| s.notes.iter().map(move |note| named(s, note))).collect() }
+    series.iter().flat_map(|s| s.notes.iter().map(move |note| named(s, note))).collect()
 }
 
 /// Refuses what would make an overlap look like the neighbour's.

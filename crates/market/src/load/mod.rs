@@ -31,6 +31,7 @@ mod time;
 
 use std::path::{Path, PathBuf};
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 pub use error::LoadError;
@@ -73,6 +74,13 @@ pub struct LoadOptions {
     pub resample: Option<String>,
     /// Bars per year, instead of what the stamps show.
     pub periods_per_year: Option<f64>,
+}
+
+impl LoadOptions {
+    /// The zone of `tz`.
+    fn zone(&self) -> Result<TimeZone, LoadError> {
+        self.tz.as_deref().map_or(Ok(TimeZone::UTC), csv::time_zone)
+    }
 }
 
 /// Bars and what was decided on the way.
@@ -156,8 +164,7 @@ pub(crate) fn finish(tables: &[Table], options: &LoadOptions) -> Result<Loaded, 
 }
 
 fn resampling(text: &str, options: &LoadOptions) -> Result<Resample, LoadError> {
-    let zone = options.tz.as_deref().map_or(Ok(jiff::tz::TimeZone::UTC), csv::time_zone)?;
-    resample::parse(text, zone).map_err(|reason| LoadError::Setting { option: "resample", reason })
+    resample::parse(text, options.zone()?).map_err(|reason| LoadError::Setting { option: "resample", reason })
 }
 
 /// The rows of one table that are wanted, checked for all that a strict reader refuses but the rules of [`Bars`].

@@ -9,12 +9,12 @@ use thiserror::Error;
 
 use super::{excursion, normal};
 use crate::rng::Philox;
+use crate::time::DAY_NS;
 use crate::{BarColumns, Bars, BarsError};
 
 const STREAM_BARS: u64 = 0x5359_4e60;
 const STREAM_REGIMES: u64 = 0x5359_4e61;
 const STREAM_JUMPS: u64 = 0x5359_4e62;
-const DAY_NS: i64 = 86_400_000_000_000;
 const HOUR_S: i64 = 3600;
 
 /// A state of the market.

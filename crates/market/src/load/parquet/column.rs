@@ -15,6 +15,7 @@ use super::super::time::{self, DateOrder, Moment, in_bounds};
 use super::super::{LoadError, LoadOptions, Place};
 use super::File;
 use super::kind::Kind;
+use crate::time::DAY_NS;
 
 /// Records decoded at once.
 const BATCH: usize = 8192;
@@ -89,7 +90,7 @@ impl Column {
                 let ns = i128::from(*value) * i128::from(unit_ns);
                 if utc { in_bounds(ns).map(Moment::Instant) } else { civil(ns) }
             }
-            (Kind::Date, Cell::Int(days)) => civil(i128::from(*days) * 86_400_000_000_000),
+            (Kind::Date, Cell::Int(days)) => civil(i128::from(*days) * i128::from(DAY_NS)),
             (_, Cell::Nanos(ns)) => in_bounds(*ns).map(Moment::Instant),
             (_, Cell::Int(_) | Cell::Float(_)) => time::parse(self.text(row).as_bytes(), order),
             (_, Cell::Bytes(bytes)) => time::parse(bytes, order),
@@ -162,7 +163,7 @@ fn nanos(value: &Int96) -> i128 {
     const EPOCH_JULIAN: i128 = 2_440_588;
     let data = value.data();
     let of_day = i128::from((u64::from(data[1]) << 32) | u64::from(data[0]));
-    (i128::from(data[2] as i32) - EPOCH_JULIAN) * 86_400_000_000_000 + of_day
+    (i128::from(data[2] as i32) - EPOCH_JULIAN) * i128::from(DAY_NS) + of_day
 }
 
 /// Two's complement of up to sixteen bytes.
