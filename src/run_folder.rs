@@ -162,11 +162,16 @@ impl RunFolder {
                 let _kept = fs::remove_file(entry.path());
             }
         };
-        // Folders go only when they are empty.
-        let folders = fs::read_dir(self.path.join(CHECKPOINTS)).into_iter().flatten().flatten();
-        folders.for_each(|entry| drop(fs::remove_dir(entry.path())));
+        let within = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+        for folder in within(&self.path.join(CHECKPOINTS)) {
+            // A checkpoint that a full disk cut short.
+            let partial = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".partial");
+            within(&folder.path()).filter(partial).for_each(|entry| drop(fs::remove_file(entry.path())));
+            // Folders go only when they are empty.
+            let _kept = fs::remove_dir(folder.path());
+        }
         let _kept = fs::remove_dir(self.path.join(CHECKPOINTS));
-        fs::read_dir(&self.path).into_iter().flatten().flatten().for_each(remove);
+        within(&self.path).for_each(remove);
         let _kept = fs::remove_dir(&self.path);
         if self.path.parent() == Some(Path::new(RUNS)) {
             let _kept = fs::remove_dir(RUNS);
@@ -405,6 +410,17 @@ mod tests {
         let path = folder.path().to_owned();
         drop(folder);
         RunFolder::open_to_write(&path).unwrap();
+    }
+
+    #[test]
+    fn a_discarded_run_leaves_nothing_half_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(Some(&dir.path().join("run")), "x", &RunConfig::default(), &info()).unwrap();
+        let checkpoint = folder.checkpoint(0, 0);
+        fs::create_dir_all(&checkpoint).unwrap();
+        fs::write(checkpoint.join(".training.safetensors.partial"), b"half").unwrap();
+        folder.discard();
+        assert!(!folder.path().exists());
     }
 
     #[test]

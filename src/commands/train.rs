@@ -100,12 +100,14 @@ impl Start {
     ) -> anyhow::Result<Self> {
         if let Some(path) = &run.resume {
             let (folder, config, info) = setup::resume(path, verb, given)?;
+            validate(&config)?;
             let files = if files.is_empty() { info.files() } else { files.to_vec() };
             let dataset = Dataset::load(&files, &config.data, printer)?;
             setup::check_same_data(&dataset, &info)?;
             return Ok(Self { verb, config, dataset, resumed: Some((folder, info)) });
         }
         let config = setup::settings(verb, unread, given, printer)?;
+        validate(&config)?;
         if files.is_empty() {
             return Err(hinted("no file of bars", "give one after the verb"));
         }
@@ -138,10 +140,8 @@ impl Start {
         device: &str,
         train_bars: Option<[usize; 2]>,
     ) -> anyhow::Result<RunFolder> {
-        // What cannot be simulated or measured should fail before anything is written.
+        // What cannot be simulated should fail before anything is written.
         self.dataset.rules(&self.config.sim)?;
-        self.config.metric.validate()?;
-        self.config.dqn.validate()?;
         match &self.resumed {
             Some((folder, _)) => Ok(folder.clone()),
             None => {
@@ -156,6 +156,12 @@ impl Start {
         let day = |bar: usize| gigabar_market::time::day(self.dataset.bars.ts()[bar]);
         format!("{} to {} ({} bars)", day(range.start), day(range.end - 1), range.len())
     }
+}
+
+/// Refuses settings that nothing can be made of, before anything reads them.
+fn validate(config: &RunConfig) -> anyhow::Result<()> {
+    config.metric.validate()?;
+    Ok(config.dqn.validate()?)
 }
 
 /// Trains every fold, trades every test window, writes the run folder. No report when nothing is tested.

@@ -140,6 +140,7 @@ fn settings_nobody_knows_or_can_use() {
     said.push_str(&refused(&bench, "backtest bars.csv --quiet --strategy flat --set sim.barriers.k_stop=2"));
     said.push_str(&refused(&bench, "walkforward bars.csv --quiet --agent dqn --fail-below sharpe=nan"));
     said.push_str(&refused(&bench, "walkforward bars.csv --quiet --agent dqn --set dqn.n_envs=400000000000000"));
+    said.push_str(&refused(&bench, "walkforward bars.csv --quiet --agent dqn --set dqn.train_every=0"));
     let output = bench.command(backtest).env("GIGABAR__SIM__COMISSION_BPS", "5").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     write!(said, "$ GIGABAR__SIM__COMISSION_BPS=5 gigabar {backtest}\n{}", shown(&output)).unwrap();
