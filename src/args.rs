@@ -245,6 +245,10 @@ Strategies:
   rsi:period=14,low=30,high=70     long from below low on, short from above high on
   donchian:period=20,exit=10       long from a new high of period bars to a new low of exit bars, and the reverse
   bollinger:period=20,width=2      long below the lower band, short above the upper one, flat again at the mean
+  macd:fast=12,slow=26,signal=9    long while the MACD line is above its signal line, else short
+  momentum:lookback=252,threshold=0    long while the return over lookback bars is above threshold, short below -threshold
+  vol-target:period=60,target=0.15,cap=1,step=0.1,trend=0    long (trend=N: with the return over N bars) with as much as
+                                   makes the expected annual volatility the target, in steps, at most cap
 All but the first three take long_only=true.
 
 Grids: a value may be a range, 5..50 or 5..50:5, or a list, 5|10|20. Every allowed set trades the bars; the best by --sort is

@@ -7,6 +7,8 @@ pub mod ema_cross;
 pub mod flat;
 pub mod grid;
 pub mod indicator;
+pub mod macd;
+pub mod momentum;
 pub mod parameter;
 pub mod parse;
 pub mod random;
@@ -14,6 +16,7 @@ pub mod rsi;
 pub mod signals;
 pub mod sma_cross;
 pub mod strategy;
+pub mod vol_target;
 
 use std::ops::Range;
 
@@ -27,12 +30,15 @@ pub use donchian::Donchian;
 pub use ema_cross::EmaCross;
 pub use flat::Flat;
 pub use grid::{Axis, Grid};
+pub use macd::MacdCross;
+pub use momentum::Momentum;
 pub use parse::{PolicyError, STRATEGIES, parse};
 pub use random::Random;
 pub use rsi::RsiReversal;
 pub use signals::{Signals, SignalsError};
 pub use sma_cross::SmaCross;
 pub use strategy::{AnyStrategy, Strategy, StrategyPolicy};
+pub use vol_target::VolTarget;
 
 /// Decides a level at the close of every bar but the last of a window.
 pub trait Policy: Send {
@@ -75,6 +81,11 @@ impl<'a> Observation<'a> {
     /// The account: see [`crate::cpu::observation`]. `[8]`
     pub fn portfolio(&self) -> &'a [f32; N_PORTFOLIO] {
         self.portfolio
+    }
+
+    /// Bars a year, the factor that annualises.
+    pub fn periods_per_year(&self) -> f64 {
+        self.bars.periods_per_year()
     }
 
     /// Time stamps of bars 0 to t, UTC nanoseconds. `[t + 1]`

@@ -2,10 +2,11 @@
 // CPU twin: policy::indicator::Stream. The same f64 operations in the same order, so the same bits; compile with
 // --fmad=false. Deterministic: every value is made by one thread.
 // Shapes: bars [n_bars] of the whole series up to the window's end; table [t1 − t0, stride], row t − t0 for bar t; columns of one kind
-// lie side by side from `first`, their lengths in `lengths` [n_own].
+// lie side by side from `first`, their lengths in `lengths` [3, n_column], of which all but the MACD have one.
 //
 //   indicator_sma, indicator_stddev    a thread per (column, RESTART_BARS bars)
-//   indicator_ema, indicator_rsi       a thread per column, state carried from launch to launch
+//   indicator_ema, _rsi, _macd, _volatility   a thread per column, state carried from launch to launch
+//   indicator_momentum                 a thread per (column, bar)
 //   indicator_strength                 a thread per (column, bar): the last step of the RSI, which needs no order
 //   indicator_extreme_*                a thread per (column, bar), from extremes of 2^k bars
 
@@ -13,9 +14,9 @@
 
 // A recurrence's state. Layout twin: gpu/indicator.rs.
 struct IndicatorState {
-    f64 a;      // sum of the seed; average gain
-    f64 b;      // average loss
-    f64 value;  // EMA
+    f64 a;      // sum of the seed; average gain; fast average; mean square
+    f64 b;      // average loss; slow average
+    f64 value;  // EMA; average of the averages' difference
 };
 static_assert(sizeof(IndicatorState) == 24, "IndicatorState");
 
@@ -28,7 +29,7 @@ struct IndicatorColumns {
     u32 stride;  // columns of the table
     u32 t0;      // first bar written
     u32 t1;      // end
-    u32 unused;
+    u32 n_column;  // of all kinds
 };
 static_assert(sizeof(IndicatorColumns) == 24, "IndicatorColumns");
 
@@ -145,6 +146,86 @@ extern "C" __global__ void indicator_ema(const EnvBar* __restrict__ bars, const 
         if (t >= c.t0) column[(i64)(t - c.t0) * c.stride] = s.value;
     });
     states[j] = s;
+}
+
+GB_DEVICE f64 indicator_rate(u32 n) { return 2.0 / ((f64)n + 1.0); }
+
+extern "C" __global__ void indicator_macd(const EnvBar* __restrict__ bars, const u32* __restrict__ lengths, f64* table,
+                                          IndicatorState* states, IndicatorColumns c, u32 from) {
+    u32 j = blockIdx.x * blockDim.x + threadIdx.x;
+    if (j >= c.n_own || from >= c.t1) return;
+    u32 fast = lengths[j];
+    u32 slow = lengths[c.n_column + j];
+    u32 signal = lengths[2 * c.n_column + j];
+    IndicatorState s = from == 0 ? IndicatorState{0.0, 0.0, 0.0} : states[j];
+    f64 fast_rate = indicator_rate(fast);
+    f64 slow_rate = indicator_rate(slow);
+    f64 signal_rate = indicator_rate(signal);
+    f64* column = table + c.first + j;
+    indicator_in_order(bars, from, c.t1, [&](u32 t, f64 close) {
+        f64 value = indicator_nan();
+        if (t < slow) {
+            s.b += close;
+            if (t + fast >= slow) s.a += close;
+            if (t + 1 == slow) {
+                s.a = s.a / (f64)fast;
+                s.b = s.b / (f64)slow;
+            }
+        } else {
+            s.a += (close - s.a) * fast_rate;
+            s.b += (close - s.b) * slow_rate;
+        }
+        if (t + 1 >= slow) {
+            f64 line = s.a - s.b;
+            u32 n = t + 1 - slow;  // lines before this one
+            if (n < signal) {
+                s.value += line;
+                if (n + 1 == signal) s.value = s.value / (f64)signal;
+            } else {
+                s.value += (line - s.value) * signal_rate;
+            }
+            if (n + 1 >= signal) value = line - s.value;
+        }
+        if (t >= c.t0) column[(i64)(t - c.t0) * c.stride] = value;
+    });
+    states[j] = s;
+}
+
+GB_DEVICE f64 indicator_change(f64 close, f64 before) { return (close - before) / before; }
+
+extern "C" __global__ void indicator_volatility(const EnvBar* __restrict__ bars, const u32* __restrict__ lengths,
+                                                f64* table, IndicatorState* states, IndicatorColumns c, u32 from) {
+    u32 j = blockIdx.x * blockDim.x + threadIdx.x;
+    if (j >= c.n_own || from >= c.t1) return;
+    u32 n = lengths[j];
+    IndicatorState s = from == 0 ? IndicatorState{0.0, 0.0, 0.0} : states[j];
+    f64 rate = indicator_rate(n);
+    f64 before = bars[from == 0 ? 0 : from - 1].close;
+    f64* column = table + c.first + j;
+    indicator_in_order(bars, from, c.t1, [&](u32 t, f64 close) {
+        f64 ret = indicator_change(close, before);
+        if (t > n) {
+            s.a += (ret * ret - s.a) * rate;
+        } else if (t > 0) {
+            s.a += ret * ret;
+            if (t == n) s.a = s.a / (f64)n;
+        }
+        before = close;
+        if (t >= c.t0) column[(i64)(t - c.t0) * c.stride] = t < n ? indicator_nan() : sqrt(s.a);
+    });
+    states[j] = s;
+}
+
+extern "C" __global__ void indicator_momentum(const EnvBar* __restrict__ bars, const u32* __restrict__ lengths, f64* table,
+                                              IndicatorColumns c) {
+    u32 j = blockIdx.x * blockDim.x + threadIdx.x;
+    if (j >= c.n_own) return;
+    u32 n = lengths[j];
+    f64* column = table + c.first + j;
+    for (u32 t = c.t0 + blockIdx.y; t < c.t1; t += ROWS_AT_ONCE) {
+        f64 value = t >= n ? indicator_change(bars[t].close, bars[t - n].close) : indicator_nan();
+        column[(i64)(t - c.t0) * c.stride] = value;
+    }
 }
 
 // Average gain into the column, average loss into the column `losses` columns after it; NaN where not yet defined.

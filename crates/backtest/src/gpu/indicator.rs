@@ -51,8 +51,8 @@ pub struct IndicatorColumns {
     pub t0: u32,
     /// One past the last bar.
     pub t1: u32,
-    /// Padding.
-    pub unused: u32,
+    /// Indicators of all kinds: how far apart the lengths of one lie.
+    pub n_column: u32,
 }
 const _: () = assert!(size_of::<IndicatorColumns>() == 24);
 
@@ -70,8 +70,10 @@ mod plain {
 pub enum TableStep {
     /// `indicator_sma` or `indicator_stddev`.
     Running { kernel: &'static str, columns: IndicatorColumns, grid: [u32; 2] },
-    /// `indicator_ema` or `indicator_rsi`, whose average losses lie `losses` columns on.
+    /// `indicator_ema`, `_macd`, `_volatility`, or `indicator_rsi`, whose average losses lie `losses` columns on.
     Recurrence { kernel: &'static str, columns: IndicatorColumns, from: u32, losses: Option<u32>, grid: [u32; 2] },
+    /// `indicator_momentum`.
+    Momentum { columns: IndicatorColumns, grid: [u32; 2] },
     /// `indicator_strength`.
     Strength { columns: IndicatorColumns, losses: u32, grid: [u32; 2] },
     /// `indicator_extreme_base` into level 0; row 0 is bar `base`.
@@ -86,7 +88,7 @@ pub enum TableStep {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TablePlan {
     indicators: Vec<Indicator>,
-    /// Length of each indicator, bars. `[n_column]`
+    /// Lengths of the indicators, bars. `[3, n_column]`
     pub lengths: Vec<u32>,
     /// First indicator of each kind, and the columns of that kind.
     groups: Vec<(Indicator, Range<u32>)>,
@@ -110,9 +112,9 @@ impl TablePlan {
         let extremes = indicators.iter().filter(|own| matches!(own, Indicator::Highest(_) | Indicator::Lowest(_)));
         Self {
             indicators: indicators.to_vec(),
-            lengths: indicators.iter().map(|own| own.bars() as u32).collect(),
+            lengths: (0..3).flat_map(|i| indicators.iter().map(move |own| own.lengths()[i] as u32)).collect(),
             stride: (indicators.len() + n_rsi) as u32,
-            longest_extreme: extremes.map(|own| own.bars() as u32).max().unwrap_or(0),
+            longest_extreme: extremes.map(|own| own.lengths()[0] as u32).max().unwrap_or(0),
             groups,
         }
     }
@@ -138,7 +140,7 @@ impl TablePlan {
                 stride: self.stride,
                 t0: bars.start,
                 t1: bars.end,
-                unused: 0,
+                n_column: self.indicators.len() as u32,
             };
             let over_columns = |n_row: u32| [columns.n_own.div_ceil(THREADS), n_row.clamp(1, ROWS_AT_ONCE)];
             let restart = RESTART_BARS as u32;
@@ -146,17 +148,23 @@ impl TablePlan {
                 let n_restart = bars.end.div_ceil(restart) - bars.start / restart;
                 TableStep::Running { kernel, columns, grid: [over_columns(1)[0], n_restart] }
             };
-            let losses = self.lengths.len() as u32 - own.start;
+            let recurrence = |kernel, losses| {
+                let grid = over_columns(1);
+                TableStep::Recurrence { kernel, columns, from, losses, grid }
+            };
+            let losses = self.indicators.len() as u32 - own.start;
             match kind {
                 Indicator::Sma(_) => steps.push(running("indicator_sma")),
                 Indicator::StdDev(_) => steps.push(running("indicator_stddev")),
-                Indicator::Ema(_) => {
-                    let (kernel, grid) = ("indicator_ema", over_columns(1));
-                    steps.push(TableStep::Recurrence { kernel, columns, from, losses: None, grid });
+                Indicator::Ema(_) => steps.push(recurrence("indicator_ema", None)),
+                Indicator::Macd { .. } => steps.push(recurrence("indicator_macd", None)),
+                Indicator::Volatility(_) => steps.push(recurrence("indicator_volatility", None)),
+                Indicator::Momentum(_) => {
+                    let grid = over_columns(bars.end - bars.start);
+                    steps.push(TableStep::Momentum { columns, grid });
                 }
                 Indicator::Rsi(_) => {
-                    let (kernel, grid) = ("indicator_rsi", over_columns(1));
-                    steps.push(TableStep::Recurrence { kernel, columns, from, losses: Some(losses), grid });
+                    steps.push(recurrence("indicator_rsi", Some(losses)));
                     let grid = over_columns(bars.end - bars.start);
                     steps.push(TableStep::Strength { columns, losses, grid });
                 }
@@ -185,6 +193,9 @@ pub(crate) struct TableKernels {
     stddev: Kernel,
     ema: Kernel,
     rsi: Kernel,
+    macd: Kernel,
+    volatility: Kernel,
+    momentum: Kernel,
     strength: Kernel,
     base: Kernel,
     double: Kernel,
@@ -194,7 +205,7 @@ pub(crate) struct TableKernels {
 /// The table of a stretch of bars and what it is made with.
 #[derive(Debug)]
 pub(crate) struct TableBuffers {
-    /// `[n_column]`
+    /// `[3, n_column]`
     pub(crate) lengths: Buffer<u32>,
     /// `[n_column]`
     pub(crate) states: Buffer<IndicatorState>,
@@ -213,6 +224,9 @@ impl TableKernels {
             stddev: kernel("indicator_stddev")?,
             ema: kernel("indicator_ema")?,
             rsi: kernel("indicator_rsi")?,
+            macd: kernel("indicator_macd")?,
+            volatility: kernel("indicator_volatility")?,
+            momentum: kernel("indicator_momentum")?,
             strength: kernel("indicator_strength")?,
             base: kernel("indicator_extreme_base")?,
             double: kernel("indicator_extreme_double")?,
@@ -249,12 +263,21 @@ impl TableKernels {
                     over_columns(grid),
                 )
             }
-            TableStep::Recurrence { columns, from, losses, grid, .. } => {
-                let kernel = if losses.is_some() { &self.rsi } else { &self.ema };
+            TableStep::Recurrence { kernel, columns, from, losses, grid } => {
+                let kernel = match kernel {
+                    "indicator_rsi" => &self.rsi,
+                    "indicator_macd" => &self.macd,
+                    "indicator_volatility" => &self.volatility,
+                    _ => &self.ema,
+                };
                 let states = states.address() + size_of::<IndicatorState>() as u64 * u64::from(columns.first);
                 let launch = kernel.launch().buffer(bars).value(length_at(&columns)).buffer(table).value(states);
                 let launch = launch.value(columns).value(from);
                 (losses.into_iter().fold(launch, |launch, losses| launch.value(losses)), over_columns(grid))
+            }
+            TableStep::Momentum { columns, grid } => {
+                let launch = self.momentum.launch().buffer(bars).value(length_at(&columns)).buffer(table);
+                (launch.value(columns), over_columns(grid))
             }
             TableStep::Strength { columns, losses, grid } => {
                 (self.strength.launch().buffer(table).value(columns).value(losses), over_columns(grid))
@@ -288,7 +311,7 @@ mod tests {
             [Indicator::Sma(3), Indicator::Sma(9), Indicator::Rsi(2), Indicator::Rsi(7), Indicator::Highest(20)];
         let plan = TablePlan::new(&indicators);
         assert_eq!((plan.stride, plan.longest_extreme), (7, 20));
-        assert_eq!(plan.lengths, [3, 9, 2, 7, 20]);
+        assert_eq!(plan.lengths[..5], [3, 9, 2, 7, 20]);
         let ranges: Vec<_> = plan.groups.iter().map(|(_, columns)| columns.clone()).collect();
         assert_eq!(ranges, [0..2, 2..4, 4..5]);
         // Levels of 1, 2, 4, 8, 16 bars.

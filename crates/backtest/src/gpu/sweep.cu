@@ -9,6 +9,8 @@
 // A warp's bar costs what its slowest lane's costs, and a trade costs twenty quiet bars. So an account does not step
 // through quiet bars: while it holds its level, its cash and units do not change, and equity is cash + units·close. Each tile has two parts:
 // the trades (env_step at each bar whose level differs, all lanes at their own bar), then the statistics of all bars.
+//
+// SIZED: for a strategy whose level is the side times a size, which is computed where the level is needed.
 
 #define GROUP 4  // bars whose divisions run side by side
 
@@ -26,7 +28,7 @@ struct SweepState {
     u32 n_trades;
     u32 n_wins;
     u32 bars_in_market;
-    u32 held;  // the strategy's level, two bits
+    u32 held;  // the side the strategy is on, two bits
     u32 ruined;
 };
 static_assert(sizeof(SweepState) == 88, "SweepState");
@@ -90,7 +92,25 @@ struct WalkShared {
     f64 units[TILE][32];
 };
 
-// Levels wanted in a tile, two bits each.
+// What the size of a level is made of; row 0 of the column is the tile's first bar.
+struct SweepSizes {
+    const SweepSet* set;
+    const f64* column;
+    u32 stride;
+    f64 root_year;
+};
+
+// The level wanted at bar i of a tile.
+GB_DEVICE f64 sweep_level(u32 wanted, u32 i, const SweepSizes& sizes) {
+    u32 code = wanted >> (2 * i) & 3u;
+    f64 side = code == 1 ? 1.0 : (code == 2 ? -1.0 : 0.0);
+#if SIZED
+    if (code != 0) side = side * signal_size(*sizes.set, sizes.column[(i64)i * sizes.stride], sizes.root_year);
+#endif
+    return side;
+}
+
+// Sides wanted in a tile, two bits each.
 GB_DEVICE u32 sweep_levels(u64 signals, u32& held) {
     u32 wanted = 0;
 #pragma unroll
@@ -103,6 +123,18 @@ GB_DEVICE u32 sweep_levels(u64 signals, u32& held) {
 
 GB_DEVICE u32 sweep_code(f64 level) { return level > 0.0 ? 1u : (level < 0.0 ? 2u : 0u); }
 
+// The first bar from `at` on whose level is not the one held; n or more if there is none.
+GB_DEVICE u32 sweep_next(u32 wanted, f64 level, u32 at, u32 n, const SweepSizes& sizes) {
+#if SIZED
+    while (at < n && sweep_level(wanted, at, sizes) == level) ++at;
+    return at;
+#else
+    u32 differs = wanted ^ (sweep_code(level) * 0x55555555u);
+    differs = ((differs | differs >> 1) & 0x55555555u) >> (2 * at);
+    return differs != 0 ? at + (u32)(__ffs((int)differs) - 1) / 2 : n;
+#endif
+}
+
 // Whether nothing can happen to the account while it keeps its level, prices staying within low and high. Rounding is
 // monotone: what holds at the extremes holds at every bar between them.
 GB_DEVICE bool sweep_quiet(const EnvRules& rules, const EnvAccount& a, f64 low, f64 high) {
@@ -114,16 +146,14 @@ GB_DEVICE bool sweep_quiet(const EnvRules& rules, const EnvAccount& a, f64 low, 
 
 // The trades of a tile's n decisions. Bit i of the result: cash or units may have changed in bar i.
 GB_DEVICE u32 sweep_trade(const EnvRules& rules, EnvAccount& a, WalkShared& shared, const EnvBar* bars, u32 wanted, u32 n,
-                          bool last, f64 low, f64 high, u32 t, int lane, CountWins& sink) {
+                          bool last, f64 low, f64 high, u32 t, int lane, CountWins& sink, const SweepSizes& sizes) {
     u32 changed = 0;
     u32 n_changed = 0;
     u32 at = 0;
     while (at < n && !env_ruined(a)) {
         u32 next = at;
         if (sweep_quiet(rules, a, low, high)) {
-            u32 differs = wanted ^ (sweep_code(a.level) * 0x55555555u);
-            differs = ((differs | differs >> 1) & 0x55555555u) >> (2 * at);
-            next = differs != 0 ? at + (u32)(__ffs((int)differs) - 1) / 2 : n;
+            next = sweep_next(wanted, a.level, at, n, sizes);
             // At the window's end what is open is closed.
             if (next >= n) next = last ? n - 1 : n;
         }
@@ -133,8 +163,7 @@ GB_DEVICE u32 sweep_trade(const EnvRules& rules, EnvAccount& a, WalkShared& shar
             a.bars_in_market += passed;
         }
         if (next == n) break;
-        u32 code = wanted >> (2 * next) & 3u;
-        f64 level = code == 1 ? 1.0 : (code == 2 ? -1.0 : 0.0);
+        f64 level = sweep_level(wanted, next, sizes);
         a.equity = a.cash + a.units * bars[next].close;
         env_step(rules, a, bars[next], bars[next + 1], t + next, level, last && next + 1 == n, sink);
         a.last_return = 0.0;  // nobody asks
@@ -236,7 +265,8 @@ GB_DEVICE void sweep_count(SweepState& s, const WalkShared& shared, const EnvBar
 extern "C" __global__ void __launch_bounds__(32, WALK_WARPS)
     sweep_walk(const EnvRules* __restrict__ own_rules, const EnvBar* __restrict__ bars, const f64* __restrict__ lows,
                const f64* __restrict__ highs, const u64* __restrict__ signals, EnvAccount* accounts, SweepState* states,
-               const __grid_constant__ SweepSpan span) {
+               const __grid_constant__ SweepSpan span, const f64* __restrict__ table,
+               const SweepSet* __restrict__ sets, u32 stride, f64 root_year) {
     __shared__ WalkShared shared;
     const EnvRules& rules = *own_rules;
     const u32 words = (TILE + 1) * 6;
@@ -282,7 +312,10 @@ extern "C" __global__ void __launch_bounds__(32, WALK_WARPS)
             u32 wanted = sweep_levels(now, state.held);
             bool last = from + n == span.n_decision;
             const EnvBar* tile = shared.bars[parity];
-            u32 changed = sweep_trade(rules, account, shared, tile, wanted, n, last, low, high, span.start + from, lane, sink);
+            const SweepSet* set = sets + index;
+            SweepSizes sizes{set, SIZED ? table + (i64)first * stride + set->column[0] : table, stride, root_year};
+            u32 changed = sweep_trade(rules, account, shared, tile, wanted, n, last, low, high, span.start + from, lane, sink,
+                                      sizes);
             sweep_count(state, shared, tile, changed, n, cash, units, lane);
         }
 #pragma unroll

@@ -15,7 +15,8 @@ use super::rollout::ENV;
 use crate::cpu::engine::{Market, Rules};
 use crate::policy::Grid;
 use crate::policy::indicator::RESTART_BARS;
-use crate::policy::strategy::{MAX_INPUTS, Signal};
+use crate::policy::strategy::{MAX_INPUTS, MAX_THRESHOLDS, Signal};
+use crate::policy::vol_target::STEP_SLACK;
 use crate::sweep::{BLOCK, SweepRow, strategies};
 pub use layout::{SweepPlan, SweepSet, SweepSpan, SweepState};
 
@@ -34,8 +35,8 @@ const TABLE_BYTES: usize = 4 << 30;
 /// Windows end before this bar, so that a bar's words count in 32 bits.
 const MAX_BARS: usize = 1 << 29;
 
-/// Source of `sweep_*`; `flags` are those of the rules.
-pub fn sweep_source(flags: u32) -> KernelSource {
+/// Source of `sweep_*`; `flags` are those of the rules, `sized` is that of the plan.
+pub fn sweep_source(flags: u32, sized: bool) -> KernelSource {
     let source = KernelSource::new("sweep.cu").texts(&[PRELUDE, ENV, SIGNAL, SWEEP]).exact();
     let signals = [
         ("SIGNAL_LONG", Signal::LONG),
@@ -48,6 +49,9 @@ pub fn sweep_source(flags: u32) -> KernelSource {
     strategies
         .fold(source, |source, (i, name)| source.define(name, format!("{i}u")))
         .define("MAX_INPUTS", MAX_INPUTS)
+        .define("MAX_THRESHOLDS", MAX_THRESHOLDS)
+        .define("STEP_SLACK", format!("{STEP_SLACK:e}"))
+        .define("SIZED", u32::from(sized))
         .define("TILE", format!("{BLOCK}u"))
         .define("ROWS_AT_ONCE", ROWS_AT_ONCE)
         .define("WALK_WARPS", WALK_WARPS)
@@ -82,6 +86,8 @@ struct SweepKernels {
     extremes: Kernel,
     signals: Kernel,
     walk: Kernel,
+    /// Of strategies with a size, compiled when one comes.
+    walk_sized: Option<Kernel>,
 }
 
 /// What a stretch of bars goes through, in order.
@@ -121,12 +127,13 @@ impl GpuSweep {
             return mismatch("end of the window, at most", market.close.len().min(MAX_BARS), range.end);
         }
         let rules = EnvRules::new(rules, market);
-        let source = sweep_source(rules.flags);
+        let source = sweep_source(rules.flags, false);
         let kernels = SweepKernels {
             table: TableKernels::new(device)?,
             extremes: device.kernel(&source, "sweep_extremes")?,
             signals: device.kernel(&source, "sweep_signals")?,
             walk: device.kernel(&source, "sweep_walk")?,
+            walk_sized: None,
         };
         let columns: Vec<EnvBar> = (0..range.end).map(|t| EnvBar::of(market, t)).collect();
         let n_tile = (range.len() - 1).div_ceil(BLOCK as usize);
@@ -209,6 +216,10 @@ impl GpuSweep {
         after: &mut dyn FnMut(Stage) -> Result<(), GpuError>,
     ) -> Result<Vec<SweepState>, GpuError> {
         let chunk = self.chunk_bars(plan);
+        if plan.sized && self.kernels.walk_sized.is_none() {
+            let source = sweep_source(self.rules.flags, true);
+            self.kernels.walk_sized = Some(self.device.kernel(&source, "sweep_walk")?);
+        }
         let mut memory = std::mem::take(&mut self.memory);
         memory.reserve(&self.device, plan, chunk)?;
         let Memory { table: Some(table), signals: Some(signals), accounts: Some(accounts), states: Some(states) } =
@@ -234,7 +245,7 @@ impl GpuSweep {
             after(Stage::Indicators)?;
             self.launch_signals(plan, span, &sets, table, signals)?;
             after(Stage::Signals)?;
-            self.launch_walk(span, signals, accounts, states)?;
+            self.launch_walk(plan, span, (&sets, table), signals, accounts, states)?;
             after(Stage::Accounts)?;
         }
         let result = states.read();
@@ -282,13 +293,18 @@ impl GpuSweep {
     #[allow(unsafe_code)]
     fn launch_walk(
         &self,
+        plan: &SweepPlan,
         span: SweepSpan,
+        (sets, table): (&Buffer<SweepSet>, &TableBuffers),
         signals: &Buffer<u64>,
         accounts: &Buffer<EnvAccount>,
         states: &Buffer<SweepState>,
     ) -> Result<(), GpuError> {
-        let launch = self.kernels.walk.launch().buffer(&self.device_rules).buffer(&self.bars).buffer(&self.lows);
+        let kernel = self.kernels.walk_sized.as_ref().filter(|_| plan.sized).unwrap_or(&self.kernels.walk);
+        let launch = kernel.launch().buffer(&self.device_rules).buffer(&self.bars).buffer(&self.lows);
         let launch = launch.buffer(&self.highs).buffer(signals).buffer(accounts).buffer(states).value(span);
+        let launch = launch.buffer(&table.table).buffer(sets).value(plan.table.stride);
+        let launch = launch.value(self.periods_per_year.sqrt());
         let n_block = (span.n_set as usize).div_ceil(span.lanes as usize);
         // SAFETY: the arguments are sweep_walk's; it clamps bars to the window and sets to n_set.
         unsafe { launch.run(&self.device, LaunchShape::line(n_block, WARP)) }

@@ -4,7 +4,7 @@
 use super::indicator::Indicator;
 use super::parameter::{Invalid, Kind, Values};
 use super::sma_cross::long_only;
-use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
+use super::strategy::{Inputs, MAX_INPUTS, MAX_THRESHOLDS, Signal, Strategy, inputs};
 
 /// Level +1 when the close is below the lower band, until a close at or above the mean; −1 (`long_only`: 0) when it is
 /// above the upper band, until a close at or below the mean. Otherwise the level is kept; 0 before `period` bars exist.
@@ -50,8 +50,8 @@ impl Strategy for Bollinger {
         enter.or(Signal::LEAVE_LONG.when(close >= mean)).or(Signal::LEAVE_SHORT.when(close <= mean))
     }
 
-    fn thresholds(&self) -> [f64; 2] {
-        [self.width, 0.0]
+    fn thresholds(&self) -> [f64; MAX_THRESHOLDS] {
+        [self.width, 0.0, 0.0, 0.0]
     }
 
     fn long_only(&self) -> bool {

@@ -11,6 +11,9 @@
 //! | `Rsi` | Wilder 1978: 100·G/(G + L), averages seeded over the first n changes, as TA-Lib | n |
 //! | `StdDev` | population standard deviation of the last n closes, as TA-Lib | n − 1 |
 //! | `Highest`, `Lowest` | highest high, lowest low of the n bars before this one | n |
+//! | `Macd` | EMA(fast) − EMA(slow) less the EMA(signal) of that difference, as TA-Lib's histogram | slow + signal − 2 |
+//! | `Momentum` | (close − close n bars ago) / close n bars ago, as TA-Lib's ROCP | n |
+//! | `Volatility` | per bar, √v: v the mean of the first n squared returns, then v + (r² − v)·2/(n + 1) | n |
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -38,6 +41,20 @@ pub enum Indicator {
     Highest(usize),
     /// Lowest low of the bars before this one.
     Lowest(usize),
+    /// Histogram of the moving average convergence/divergence (Appel). Both averages of the closes start at bar
+    /// `slow` − 1, the fast one from the mean of the `fast` closes that end there.
+    Macd {
+        /// Bars of the fast average, fewer than `slow`.
+        fast: usize,
+        /// Bars of the slow average.
+        slow: usize,
+        /// Bars of the average of their difference.
+        signal: usize,
+    },
+    /// Return over that many bars.
+    Momentum(usize),
+    /// Volatility to expect of the next bar: exponentially weighted root mean square of the returns (RiskMetrics 1996).
+    Volatility(usize),
 }
 
 /// The columns indicators read: bars 0 to at least the one asked for.
@@ -52,10 +69,14 @@ pub struct Prices<'a> {
 }
 
 impl Indicator {
-    /// Its length, bars.
-    pub fn bars(self) -> usize {
+    /// Its lengths, bars; all but [`Self::Macd`] have one.
+    pub fn lengths(self) -> [usize; 3] {
         match self {
-            Self::Sma(n) | Self::Ema(n) | Self::Rsi(n) | Self::StdDev(n) | Self::Highest(n) | Self::Lowest(n) => n,
+            Self::Sma(n) | Self::Ema(n) | Self::Rsi(n) | Self::StdDev(n) | Self::Highest(n) | Self::Lowest(n) => {
+                [n, 0, 0]
+            }
+            Self::Momentum(n) | Self::Volatility(n) => [n, 0, 0],
+            Self::Macd { fast, slow, signal } => [fast, slow, signal],
         }
     }
 
@@ -64,7 +85,8 @@ impl Indicator {
         match self {
             Self::Sma(n) | Self::StdDev(n) if t + 1 >= n => (t / RESTART_BARS * RESTART_BARS).max(n - 1),
             Self::Sma(_) | Self::StdDev(_) => t,
-            Self::Ema(_) | Self::Rsi(_) => 0,
+            Self::Ema(_) | Self::Rsi(_) | Self::Macd { .. } | Self::Volatility(_) => 0,
+            Self::Momentum(_) => t,
             Self::Highest(n) | Self::Lowest(n) => t.saturating_sub(n),
         }
     }
@@ -82,11 +104,11 @@ pub struct Stream {
     indicator: Indicator,
     /// The bar to come.
     next: usize,
-    /// Running sum; EMA; average gain.
+    /// Running sum; EMA; average gain; fast average; mean square.
     a: f64,
-    /// Running sum of squares; average loss.
+    /// Running sum of squares; average loss; slow average.
     b: f64,
-    /// What squares are taken about.
+    /// What squares are taken about; average of the averages' difference.
     centre: f64,
     /// Candidates for the extreme: (bar, price), the price ever less extreme.
     queue: VecDeque<(usize, f64)>,
@@ -155,6 +177,10 @@ impl Stream {
             Indicator::StdDev(n) => self.stddev(prices.close, t, n),
             Indicator::Highest(n) => self.extreme(prices.high, t, n, |a, b| a >= b),
             Indicator::Lowest(n) => self.extreme(prices.low, t, n, |a, b| a <= b),
+            Indicator::Macd { fast, slow, signal } => self.macd(prices.close, t, [fast, slow, signal]),
+            Indicator::Momentum(n) if t >= n => self.value = change(prices.close, t, n),
+            Indicator::Momentum(_) => {}
+            Indicator::Volatility(n) => self.volatility(prices.close, t, n),
         }
     }
 
@@ -178,8 +204,7 @@ impl Stream {
             }
             return;
         }
-        let rate = 2.0 / (n as f64 + 1.0);
-        self.value += (close[t] - self.value) * rate;
+        self.value += (close[t] - self.value) * rate(n);
     }
 
     fn rsi(&mut self, close: &[f64], t: usize, n: usize) {
@@ -242,6 +267,65 @@ impl Stream {
     }
 }
 
+impl Stream {
+    fn macd(&mut self, close: &[f64], t: usize, [fast, slow, signal]: [usize; 3]) {
+        if t < slow {
+            self.b += close[t];
+            if t + fast >= slow {
+                self.a += close[t];
+            }
+            if t + 1 < slow {
+                return;
+            }
+            (self.a, self.b) = (self.a / fast as f64, self.b / slow as f64);
+        } else {
+            self.a += (close[t] - self.a) * rate(fast);
+            self.b += (close[t] - self.b) * rate(slow);
+        }
+        let line = self.a - self.b;
+        // Lines before this one.
+        let n = t + 1 - slow;
+        if n < signal {
+            self.centre += line;
+            if n + 1 < signal {
+                return;
+            }
+            self.centre /= signal as f64;
+        } else {
+            self.centre += (line - self.centre) * rate(signal);
+        }
+        self.value = line - self.centre;
+    }
+
+    fn volatility(&mut self, close: &[f64], t: usize, n: usize) {
+        if t == 0 {
+            return;
+        }
+        let ret = change(close, t, 1);
+        if t <= n {
+            self.a += ret * ret;
+            if t < n {
+                return;
+            }
+            self.a /= n as f64;
+        } else {
+            self.a += (ret * ret - self.a) * rate(n);
+        }
+        self.value = self.a.sqrt();
+    }
+}
+
+/// Weight of the newest value in an exponential average over `n` bars.
+fn rate(n: usize) -> f64 {
+    2.0 / (n as f64 + 1.0)
+}
+
+/// Return of the `n` bars up to bar `t`.
+fn change(close: &[f64], t: usize, n: usize) -> f64 {
+    let before = close[t - n];
+    (close[t] - before) / before
+}
+
 /// Whether the running sums over `n` bars are computed afresh at bar `t`.
 fn restarts(t: usize, n: usize) -> bool {
     t.is_multiple_of(RESTART_BARS) || t + 1 == n
@@ -251,8 +335,17 @@ fn restarts(t: usize, n: usize) -> bool {
 mod tests {
     use super::*;
 
-    const KINDS: [fn(usize) -> Indicator; 6] =
-        [Indicator::Sma, Indicator::Ema, Indicator::Rsi, Indicator::StdDev, Indicator::Highest, Indicator::Lowest];
+    const KINDS: [fn(usize) -> Indicator; 9] = [
+        Indicator::Sma,
+        Indicator::Ema,
+        Indicator::Rsi,
+        Indicator::StdDev,
+        Indicator::Highest,
+        Indicator::Lowest,
+        |n| Indicator::Macd { fast: n, slow: n + 2, signal: 3 },
+        Indicator::Momentum,
+        Indicator::Volatility,
+    ];
 
     fn series(n: usize) -> Vec<f64> {
         (0..n).map(|t| 100.0 + ((t * 7919) % 613) as f64 * 0.01 + t as f64 * 1e-3).collect()
@@ -279,12 +372,18 @@ mod tests {
         assert_eq!(tail(Indicator::StdDev(2), 1), [0.5, 1.0, 0.5, 1.0, 0.0]);
         assert_eq!(tail(Indicator::Highest(2), 2), [2.0, 4.0, 4.0, 5.0]);
         assert_eq!(tail(Indicator::Lowest(2), 2), [1.0, 2.0, 3.0, 3.0]);
+        assert_eq!(tail(Indicator::Momentum(2), 2), [3.0, 0.5, 0.25, 2.0 / 3.0]);
+        // Squared returns 1, 1, 1/16: the mean of two, then 1 + (1/16 − 1)·2/3.
+        assert_eq!(tail(Indicator::Volatility(2), 2)[..2], [1.0, (1.0 - 15.0 / 16.0 * (2.0 / 3.0_f64)).sqrt()]);
+        // Fast averages are the closes, slow ones 1.5, 19/6, …: lines 0.5, 5/6; their mean is 2/3.
+        let macd = tail(Indicator::Macd { fast: 1, slow: 2, signal: 2 }, 1);
+        assert!(macd[0].is_nan() && (macd[1] - 1.0 / 6.0).abs() < 1e-12, "{macd:?}");
     }
 
     #[test]
     fn nothing_is_defined_early() {
         let close = series(30);
-        for (kind, first) in KINDS.into_iter().zip([6, 6, 7, 6, 7, 7]) {
+        for (kind, first) in KINDS.into_iter().zip([6, 6, 7, 6, 7, 7, 10, 7, 7]) {
             let column = column(kind(7), &close);
             assert!(column[..first].iter().all(|x| x.is_nan()), "{}", kind(7));
             assert!(column[first..].iter().all(|x| x.is_finite()), "{}", kind(7));

@@ -1,7 +1,7 @@
 //! What a parameter of a rule strategy may be.
 
 /// Parameters of a strategy at most.
-pub(super) const MAX_PARAMETERS: usize = 4;
+pub(super) const MAX_PARAMETERS: usize = 6;
 
 /// Parameter values in the order of the strategy's row in [`STRATEGIES`](super::STRATEGIES); true is 1.
 pub type Values = [f64; MAX_PARAMETERS];
@@ -51,6 +51,7 @@ impl Kind {
     /// What a value must be, in words.
     pub(super) fn rule(&self) -> &'static str {
         match self {
+            Self::Bars { min: 0 } => "a whole number of bars, 0 or more",
             Self::Bars { min: 1 } => "a whole number of bars, at least 1",
             Self::Bars { .. } => "a whole number of bars, at least 2",
             Self::Number { rule, .. } => rule,

@@ -10,7 +10,7 @@ use super::strategy::AnyStrategy;
 use super::{BuyAndHold, Flat, Policy, Random};
 
 /// Every strategy with its parameters and their defaults, for help texts.
-pub const STRATEGIES: [(&str, &str); 8] = [
+pub const STRATEGIES: [(&str, &str); 11] = [
     ("buy-and-hold", ""),
     ("flat", ""),
     ("random", "seed=0,hold=20"),
@@ -19,6 +19,9 @@ pub const STRATEGIES: [(&str, &str); 8] = [
     ("rsi", "period=14,low=30,high=70,long_only=false"),
     ("donchian", "period=20,exit=10,long_only=false"),
     ("bollinger", "period=20,width=2,long_only=false"),
+    ("macd", "fast=12,slow=26,signal=9,long_only=false"),
+    ("momentum", "lookback=252,threshold=0,long_only=false"),
+    ("vol-target", "period=60,target=0.15,cap=1,step=0.1,trend=0,long_only=false"),
 ];
 
 /// Why a strategy text is not a strategy.
@@ -222,6 +225,9 @@ mod tests {
             "rsi:period=7,low=22.5,high=80",
             "donchian:period=40,exit=20",
             "bollinger:period=20,width=2.5,long_only=true",
+            "macd:fast=5,slow=35,signal=5",
+            "momentum:lookback=60,threshold=0.05,long_only=true",
+            "vol-target:period=30,target=0.1,cap=2,step=0.25,trend=100,long_only=true",
         ] {
             assert_eq!(parse(text).unwrap().name(), text);
         }
@@ -242,7 +248,8 @@ mod tests {
     fn mistakes_are_named() {
         assert_eq!(
             fails("sma"),
-            "unknown strategy `sma`; known: buy-and-hold, flat, random, sma-cross, ema-cross, rsi, donchian, bollinger"
+            "unknown strategy `sma`; known: buy-and-hold, flat, random, sma-cross, ema-cross, rsi, donchian, bollinger, \
+             macd, momentum, vol-target"
         );
         assert_eq!(
             fails("sma-cross:quick=3"),
@@ -265,6 +272,12 @@ mod tests {
             fails("bollinger:width=nan"),
             "strategy parameter width=nan: expected a number above 0, at most 1000000"
         );
+        assert_eq!(fails("macd:fast=26"), "strategy parameter slow=26: expected a whole number of bars above `fast`");
+        assert_eq!(
+            fails("momentum:threshold=-1"),
+            "strategy parameter threshold=-1: expected a return from 0 to 1000, as a fraction"
+        );
+        assert_eq!(fails("vol-target:step=2"), "strategy parameter step=2: expected a number above 0, at most `cap`");
         assert_eq!(fails("ema-cross:long_only=yes"), "strategy parameter long_only=yes: expected true or false");
     }
 

@@ -3,7 +3,7 @@
 use super::indicator::Indicator;
 use super::parameter::{Invalid, Kind, Values};
 use super::sma_cross::long_only;
-use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
+use super::strategy::{Inputs, MAX_INPUTS, MAX_THRESHOLDS, Signal, Strategy, inputs};
 
 /// Level +1 from the bar whose RSI is below `low` until a bar whose RSI is above `high`; from there −1 (`long_only`: 0)
 /// until it is below `low` again. In between, and at either threshold itself, the level is kept. 0 before the RSI exists
@@ -28,7 +28,7 @@ impl RsiReversal {
 impl Strategy for RsiReversal {
     const KINDS: &'static [Kind] = &[Kind::Bars { min: 2 }, PERCENT, PERCENT, Kind::Flag];
 
-    fn build(&[period, low, high, long_only]: &Values) -> Result<Self, Invalid> {
+    fn build(&[period, low, high, long_only, ..]: &Values) -> Result<Self, Invalid> {
         if high <= low {
             return Err(Invalid { key: "high", rule: "a number above `low`, at most 100" });
         }
@@ -49,8 +49,8 @@ impl Strategy for RsiReversal {
         Signal::LONG.when(rsi < self.low).or(Signal::below(self.long_only).when(rsi > self.high))
     }
 
-    fn thresholds(&self) -> [f64; 2] {
-        [self.low, self.high]
+    fn thresholds(&self) -> [f64; MAX_THRESHOLDS] {
+        [self.low, self.high, 0.0, 0.0]
     }
 
     fn long_only(&self) -> bool {

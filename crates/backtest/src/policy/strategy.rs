@@ -7,10 +7,15 @@ use gigabar_market::Bars;
 
 use super::indicator::{Indicator, Prices, Stream};
 use super::parameter::{Invalid, Kind, Values};
-use super::{Bollinger, Donchian, EmaCross, Observation, Policy, RsiReversal, SmaCross};
+use super::{
+    Bollinger, Donchian, EmaCross, MacdCross, Momentum, Observation, Policy, RsiReversal, SmaCross, VolTarget,
+};
 
 /// Indicators a strategy reads at most.
 pub const MAX_INPUTS: usize = 4;
+
+/// Numbers a strategy computes with at most.
+pub const MAX_THRESHOLDS: usize = 4;
 
 /// The indicators a strategy reads, the first ones of the array.
 pub type Inputs = [Option<Indicator>; MAX_INPUTS];
@@ -56,7 +61,7 @@ impl Signal {
         Self(self.0 | other.0)
     }
 
-    /// The level after this signal, from the level held (−1, 0 or 1).
+    /// The side after this signal, from the side held (−1, 0 or 1).
     #[inline(always)]
     pub fn apply(self, held: f64) -> f64 {
         let has = |bit: Self| self.0 & bit.0 != 0;
@@ -72,10 +77,14 @@ impl Signal {
     }
 }
 
-/// A rule: which indicators it reads and what it makes of them. Levels are −1, 0 and 1, and 0 until a first signal.
+/// A rule: which indicators it reads and what it makes of them. Signals move it between the sides −1, 0 and 1, 0 until a
+/// first one; the level is the side, or with [`Self::SIZED`] the side times a size.
 pub trait Strategy: Debug + Copy + Send + Sync + 'static {
     /// What its parameters may be, in the order of its row in [`STRATEGIES`](super::STRATEGIES).
     const KINDS: &'static [Kind];
+
+    /// Whether the level may change from bar to bar while the side does not.
+    const SIZED: bool = false;
 
     /// The strategy with these parameter values.
     ///
@@ -93,9 +102,14 @@ pub trait Strategy: Debug + Copy + Send + Sync + 'static {
     /// gives no signal. Mark it `#[inline(always)]`: a sweep compiles it for the processor's widest vectors.
     fn signal(&self, close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal;
 
-    /// The numbers [`Self::signal`] compares with, for a device.
-    fn thresholds(&self) -> [f64; 2] {
-        [0.0; 2]
+    /// The level at a bar's close on the side −1 or 1, given the indicators there. Asked only where [`Self::SIZED`].
+    fn level(&self, side: f64, _inputs: &[f64; MAX_INPUTS], _periods_per_year: f64) -> f64 {
+        side
+    }
+
+    /// The numbers [`Self::signal`] and [`Self::level`] compute with, for a device.
+    fn thresholds(&self) -> [f64; MAX_THRESHOLDS] {
+        [0.0; MAX_THRESHOLDS]
     }
 
     /// Whether it holds nothing where it would be short.
@@ -107,21 +121,21 @@ pub trait Strategy: Debug + Copy + Send + Sync + 'static {
     }
 }
 
-/// A strategy trading bar by bar. Reads history before the window; begins every window at level 0.
+/// A strategy trading bar by bar. Reads history before the window; begins every window flat.
 #[derive(Debug, Clone)]
 pub struct StrategyPolicy<S> {
     strategy: S,
     streams: Vec<Stream>,
     /// Of one span of bars. `[MAX_INPUTS][span]`
     columns: [Vec<f64>; MAX_INPUTS],
-    level: f64,
+    side: f64,
 }
 
 impl<S: Strategy> StrategyPolicy<S> {
     /// Not yet in any window.
     pub fn new(strategy: S) -> Self {
         let streams = strategy.indicators().into_iter().flatten().map(Stream::new).collect();
-        Self { strategy, streams, columns: Default::default(), level: 0.0 }
+        Self { strategy, streams, columns: Default::default(), side: 0.0 }
     }
 }
 
@@ -131,7 +145,7 @@ impl<S: Strategy> Policy for StrategyPolicy<S> {
     }
 
     fn reset(&mut self, _window: Range<usize>) {
-        self.level = 0.0;
+        self.side = 0.0;
     }
 
     fn level(&mut self, observation: &Observation<'_>) -> f64 {
@@ -141,8 +155,8 @@ impl<S: Strategy> Policy for StrategyPolicy<S> {
         for (input, stream) in inputs.iter_mut().zip(&mut self.streams) {
             *input = stream.at(prices, t);
         }
-        self.level = self.strategy.signal(prices.close[t], &inputs).apply(self.level);
-        self.level
+        self.side = self.strategy.signal(prices.close[t], &inputs).apply(self.side);
+        level(&self.strategy, self.side, &inputs, observation.periods_per_year())
     }
 
     fn levels_ahead(&mut self, bars: &Bars, span: Range<usize>, to: &mut Vec<f64>) -> bool {
@@ -155,11 +169,18 @@ impl<S: Strategy> Policy for StrategyPolicy<S> {
         let inputs: [&[f64]; MAX_INPUTS] =
             std::array::from_fn(|i| self.columns[if i < self.streams.len() { i } else { 0 }].as_slice());
         to.extend(bars.close()[span].iter().enumerate().map(|(i, &close)| {
-            self.level = self.strategy.signal(close, &inputs.map(|column| column[i])).apply(self.level);
-            self.level
+            let inputs = inputs.map(|column| column[i]);
+            self.side = self.strategy.signal(close, &inputs).apply(self.side);
+            level(&self.strategy, self.side, &inputs, bars.periods_per_year())
         }));
         true
     }
+}
+
+/// The level of a strategy that is on `side`.
+#[inline(always)]
+pub(crate) fn level<S: Strategy>(strategy: &S, side: f64, inputs: &[f64; MAX_INPUTS], periods_per_year: f64) -> f64 {
+    if S::SIZED && side != 0.0 { strategy.level(side, inputs, periods_per_year) } else { side }
 }
 
 /// Any of the rule strategies.
@@ -171,6 +192,9 @@ pub enum AnyStrategy {
     Rsi(RsiReversal),
     Donchian(Donchian),
     Bollinger(Bollinger),
+    Macd(MacdCross),
+    Momentum(Momentum),
+    VolTarget(VolTarget),
 }
 
 /// Does the same with whichever strategy it is.
@@ -182,6 +206,9 @@ macro_rules! each {
             $crate::policy::AnyStrategy::Rsi($strategy) => $do,
             $crate::policy::AnyStrategy::Donchian($strategy) => $do,
             $crate::policy::AnyStrategy::Bollinger($strategy) => $do,
+            $crate::policy::AnyStrategy::Macd($strategy) => $do,
+            $crate::policy::AnyStrategy::Momentum($strategy) => $do,
+            $crate::policy::AnyStrategy::VolTarget($strategy) => $do,
         }
     };
 }
@@ -197,6 +224,9 @@ impl AnyStrategy {
             "rsi" => RsiReversal::KINDS,
             "donchian" => Donchian::KINDS,
             "bollinger" => Bollinger::KINDS,
+            "macd" => MacdCross::KINDS,
+            "momentum" => Momentum::KINDS,
+            "vol-target" => VolTarget::KINDS,
             _ => return None,
         })
     }
@@ -209,6 +239,9 @@ impl AnyStrategy {
             "rsi" => RsiReversal::build(values).map(Self::Rsi),
             "donchian" => Donchian::build(values).map(Self::Donchian),
             "bollinger" => Bollinger::build(values).map(Self::Bollinger),
+            "macd" => MacdCross::build(values).map(Self::Macd),
+            "momentum" => Momentum::build(values).map(Self::Momentum),
+            "vol-target" => VolTarget::build(values).map(Self::VolTarget),
             _ => return None,
         })
     }
@@ -216,6 +249,14 @@ impl AnyStrategy {
     /// Name with parameters, as [`parse`](super::parse()) reads it.
     pub fn name(&self) -> String {
         each!(self, strategy => strategy.name())
+    }
+
+    /// Whether its level may change while the side does not: [`Strategy::SIZED`].
+    pub fn is_sized(&self) -> bool {
+        fn of<S: Strategy>(_: &S) -> bool {
+            S::SIZED
+        }
+        each!(self, strategy => of(strategy))
     }
 
     /// What it reads.
@@ -228,23 +269,29 @@ impl AnyStrategy {
         each!(self, strategy => strategy.signal(close, inputs))
     }
 
+    /// The level at a bar's close on `side`.
+    #[cfg(test)]
+    pub(crate) fn level(&self, side: f64, inputs: &[f64; MAX_INPUTS], periods_per_year: f64) -> f64 {
+        each!(self, strategy => level(strategy, side, inputs, periods_per_year))
+    }
+
     /// As a policy.
     pub fn policy(self) -> Box<dyn Policy> {
         each!(self, strategy => Box::new(strategy.policy()))
     }
 }
 
-/// The levels of a strategy over closes that are also highs and lows.
+/// The levels of a strategy over closes that are also highs and lows, 252 bars a year.
 #[cfg(test)]
 pub(super) fn levels_of(strategy: impl Strategy, close: &[f64]) -> Vec<f64> {
     let prices = Prices { high: close, low: close, close };
     let mut streams: Vec<Stream> = strategy.indicators().into_iter().flatten().map(Stream::new).collect();
-    let mut level = 0.0;
+    let mut side = 0.0;
     let mut step = |t: usize| {
         let mut inputs = [f64::NAN; MAX_INPUTS];
         inputs.iter_mut().zip(&mut streams).for_each(|(input, stream)| *input = stream.at(prices, t));
-        level = strategy.signal(close[t], &inputs).apply(level);
-        level
+        side = strategy.signal(close[t], &inputs).apply(side);
+        level(&strategy, side, &inputs, 252.0)
     };
     (0..close.len()).map(&mut step).collect()
 }

@@ -22,11 +22,12 @@ fn plain(rules: &Rules, market: &Market<'_>, window: Range<usize>, strategy: Any
     let prices = Prices { high: market.high, low: market.low, close: market.close };
     let mut streams: Vec<Stream> = strategy.indicators().into_iter().flatten().map(Stream::new).collect();
     let (mut account, mut statistics) = (Account::new(rules), Statistics::new(rules.initial_cash()));
-    let (mut level, mut n_trades, mut n_wins) = (0.0, 0, 0);
+    let (mut side, mut n_trades, mut n_wins) = (0.0, 0, 0);
     for t in window.start..window.end - 1 {
         let mut inputs = [f64::NAN; MAX_INPUTS];
         inputs.iter_mut().zip(&mut streams).for_each(|(input, stream)| *input = stream.at(prices, t));
-        level = strategy.signal(market.close[t], &inputs).apply(level);
+        side = strategy.signal(market.close[t], &inputs).apply(side);
+        let level = strategy.level(side, &inputs, market.periods_per_year);
         let mut count = |trade: Trade| {
             n_trades += 1;
             n_wins += u32::from(trade.pnl > 0.0);
@@ -45,7 +46,7 @@ fn plain(rules: &Rules, market: &Market<'_>, window: Range<usize>, strategy: Any
     }
 }
 
-const GRIDS: [&str; 7] = [
+const GRIDS: [&str; 12] = [
     "sma-cross:fast=1|2|5|9,slow=10|31|300,long_only=true|false",
     "ema-cross:fast=1|3|8,slow=9|40|200",
     "rsi:period=2|5|14,low=20..40:10,high=50..70:20,long_only=true|false",
@@ -53,6 +54,11 @@ const GRIDS: [&str; 7] = [
     "bollinger:period=2|10|60,width=0.5..2:0.5",
     "sma-cross:fast=1,slow=2",
     "rsi:period=2..10",
+    "macd:fast=1|3|12,slow=13|26,signal=2|9,long_only=true|false",
+    "momentum:lookback=1|5|60,threshold=0|0.01,long_only=true|false",
+    "vol-target:period=2|20,target=0.1|0.6,cap=0.7|2,step=0.01|0.25",
+    "vol-target:period=5|60,target=0.3,cap=1,step=0.1|1,trend=1|30,long_only=true|false",
+    "vol-target:period=3,target=0.001,step=0.5",
 ];
 
 /// Bars whose volatility changes and which now and then trade nothing.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::lanes::{Eight, Holdings, LANES, Lanes, ROWS};
 use super::statistics::Statistics;
 use super::table::Table;
-use super::word::{WORD_BARS, Word};
+use super::word::{Levels, Signals, WORD_BARS, Wants, Word};
 use super::{SweepRow, columns::Columns};
 use crate::cpu::account::Account;
 use crate::cpu::engine::{Market, Rules};
@@ -30,8 +30,8 @@ pub(super) struct Stretch<'a> {
 #[derive(Debug, Clone)]
 struct Run {
     account: Account,
-    /// Level the strategy holds; a barrier or a silent bar may keep the account from holding it.
-    held: f64,
+    /// Side the strategy is on; a barrier or a silent bar may keep the account from being there.
+    side: f64,
     n_trades: u32,
     n_wins: u32,
 }
@@ -47,7 +47,7 @@ struct Changes {
 
 impl Run {
     fn new(rules: &Rules) -> Self {
-        Self { account: Account::new(rules), held: 0.0, n_trades: 0, n_wins: 0 }
+        Self { account: Account::new(rules), side: 0.0, n_trades: 0, n_wins: 0 }
     }
 
     /// Decides at the `n` closes from bar `first` on: steps at those where something may happen and jumps over the rest.
@@ -55,7 +55,7 @@ impl Run {
     fn walk(
         &mut self,
         on: &Stretch<'_>,
-        word: &Word,
+        wants: &mut impl Wants,
         (first, n): (usize, usize),
         cash: &mut [f64; WORD_BARS],
         units: &mut [f64; WORD_BARS],
@@ -72,18 +72,16 @@ impl Run {
         let mut at = 0;
         while at < n && !account.ruined() {
             let mut next = at;
-            if account.level() == self.held && account.is_quiet(rules, low, high) {
-                next = at + (word.changes(self.held) >> at).trailing_zeros() as usize;
+            if account.is_quiet(rules, low, high) {
                 // What is open is closed in the window's last bar.
-                next = next.min(if ends { n - 1 } else { n });
+                next = wants.next(at, account.level()).min(if ends { n - 1 } else { n });
             }
             account.skip(next - at, market.close[first + next]);
             if next == n {
                 break;
             }
             let t = first + next;
-            self.held = word.signal(next).apply(self.held);
-            account.step(rules, market, t, self.held, t + 1 == on.end, &mut count);
+            account.step(rules, market, t, wants.level(next), t + 1 == on.end, &mut count);
             (cash[next], units[next]) = (account.cash(), account.units());
             stepped |= 1 << next;
             at = next + 1;
@@ -158,9 +156,18 @@ impl Work for Walk<'_> {
                 let set = group.first + lane;
                 let inputs = on.table.inputs(on.columns.of_set(set), offset..offset + n);
                 let close = &on.market.close[first..first + n];
-                let word = each!(on.strategies[set], strategy => Word::of(&strategy, close, inputs));
                 let (cash, units) = (&mut changes.cash[lane], &mut changes.units[lane]);
-                changes.bars[lane] = run.walk(&on, &word, (first, n), cash, units);
+                let (strategy, side, a_year) = (on.strategies[set], &mut run.side, on.market.periods_per_year);
+                changes.bars[lane] = if strategy.is_sized() {
+                    let mut levels = each!(strategy, strategy => Levels::of(&strategy, close, inputs, a_year, side));
+                    run.walk(&on, &mut levels, (first, n), cash, units)
+                } else {
+                    let word = each!(strategy, strategy => Word::of(&strategy, close, inputs));
+                    let mut signals = Signals { word, side: *side };
+                    let stepped = run.walk(&on, &mut signals, (first, n), cash, units);
+                    run.side = signals.side;
+                    stepped
+                };
             }
             group.count(&changes, &on.market.close[first + 1..=first + n]);
         }

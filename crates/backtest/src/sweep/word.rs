@@ -1,9 +1,75 @@
-//! [`Word`]: the signals of up to 64 bars as sets of bits, so that the next bar that matters is a count of zeros away.
+//! What a strategy wants in up to 64 bars: [`Word`], its signals as sets of bits, so that the next bar that matters is a
+//! count of zeros away; [`Levels`], the levels of a strategy that sizes its positions.
 
-use crate::policy::strategy::{MAX_INPUTS, Signal, Strategy};
+use crate::policy::strategy::{MAX_INPUTS, Signal, Strategy, level};
 
 /// Bars of a word.
 pub(super) const WORD_BARS: usize = 64;
+
+/// What is wanted at the closes of a word.
+pub(super) trait Wants {
+    /// The first bar from `at` on that wants another level than `held`, the account's; 64 or more where none does.
+    fn next(&self, at: usize, held: f64) -> usize;
+
+    /// The level wanted at bar `i`. Asked of bars in order, and of every one that [`Self::next`] names.
+    fn level(&mut self, i: usize) -> f64;
+}
+
+/// Signals and the side that they have led to.
+pub(super) struct Signals {
+    pub(super) word: Word,
+    pub(super) side: f64,
+}
+
+impl Wants for Signals {
+    #[inline(always)]
+    fn next(&self, at: usize, held: f64) -> usize {
+        let rests = held == self.side;
+        at + if rests { (self.word.changes(held) >> at).trailing_zeros() as usize } else { 0 }
+    }
+
+    #[inline(always)]
+    fn level(&mut self, i: usize) -> f64 {
+        self.side = self.word.signal(i).apply(self.side);
+        self.side
+    }
+}
+
+/// A level per bar.
+pub(super) struct Levels([f64; WORD_BARS]);
+
+impl Levels {
+    /// The levels at the closes `close` (at most 64), given the indicators there, each as long. Takes `side`, where the
+    /// strategy is before, to where it is after.
+    #[inline(always)]
+    pub(super) fn of<S: Strategy>(
+        strategy: &S,
+        close: &[f64],
+        inputs: [&[f64]; MAX_INPUTS],
+        periods_per_year: f64,
+        side: &mut f64,
+    ) -> Self {
+        let mut levels = [0.0; WORD_BARS];
+        for (i, (to, &close)) in levels.iter_mut().zip(close).enumerate() {
+            let inputs = inputs.map(|column| column[i]);
+            *side = strategy.signal(close, &inputs).apply(*side);
+            *to = level(strategy, *side, &inputs, periods_per_year);
+        }
+        Self(levels)
+    }
+}
+
+impl Wants for Levels {
+    #[inline(always)]
+    fn next(&self, at: usize, held: f64) -> usize {
+        at + self.0[at..].iter().take_while(|&&level| level == held).count()
+    }
+
+    #[inline(always)]
+    fn level(&mut self, i: usize) -> f64 {
+        self.0[i]
+    }
+}
 
 /// Bit i of each: whether bar i gives that signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

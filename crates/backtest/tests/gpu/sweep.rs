@@ -17,12 +17,15 @@ const RISK_FREE: f64 = 0.02;
 const CASES: u64 = 40;
 
 /// No multiple of a warp, a tile, a restart or a chunk.
-const LONG: [&str; 5] = [
+const LONG: [&str; 8] = [
     "sma-cross:fast=3..30:3,slow=20..1300:61",
     "ema-cross:fast=3..30:3,slow=20..1300:61",
     "rsi:period=2..40:2,low=20..40:5,high=60..80:10",
     "donchian:period=2..300:13,exit=1..41:5,long_only=true|false",
     "bollinger:period=5..300:20,width=0.5..3:0.25",
+    "macd:fast=3..30:9,slow=40..1300:210,signal=5|9|300",
+    "momentum:lookback=5..300:7,threshold=0|0.01|0.02",
+    "vol-target:period=5..300:30,target=0.5|1|2,cap=1|2,trend=0|30|400",
 ];
 
 #[test]

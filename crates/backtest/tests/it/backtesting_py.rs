@@ -11,7 +11,7 @@ use gigabar_backtest::{SimConfig, Trade};
 use gigabar_market::load::{LoadOptions, load};
 use gigabar_market::sigma::sigma;
 
-fn data() -> Option<PathBuf> {
+pub(crate) fn data() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..").join("shared/data");
     let folder = std::env::var_os("GIGABAR_DATA").map_or(root, PathBuf::from);
     if folder.is_dir() {

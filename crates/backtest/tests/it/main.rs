@@ -24,6 +24,7 @@ mod nvrtc;
 mod nvrtc_sweep;
 mod random_case;
 mod replay_host;
+mod rule_golden;
 mod series_case;
 mod signals;
 #[path = "../gpu/support.rs"]

@@ -14,7 +14,8 @@ fn sweep_kernels_compile_everywhere() {
     for arch in ARCHS {
         compiles(&indicator_source(), arch);
         for flags in [0, 1, u32::MAX] {
-            compiles(&sweep_source(flags), arch);
+            compiles(&sweep_source(flags, false), arch);
+            compiles(&sweep_source(flags, true), arch);
         }
     }
 }
@@ -34,10 +35,13 @@ fn an_account_walks_in_registers() {
     let reported = |source: KernelSource, arch| compile(&source.flag("--ptxas-options=-v"), arch).unwrap().log;
     for arch in [Arch(80), Arch(90), Arch(120)] {
         for flags in [0, 1, u32::MAX] {
-            let log = reported(sweep_source(flags), arch);
-            let walk = report(&log, "sweep_walk");
-            println!("{arch}, rules {flags:x}: {}", walk.lines().skip(1).collect::<Vec<_>>().join(" "));
-            assert!(walk.contains(" 0 bytes spill stores, 0 bytes spill loads"), "{walk}");
+            for sized in [false, true] {
+                let log = reported(sweep_source(flags, sized), arch);
+                let walk = report(&log, "sweep_walk");
+                let said = walk.lines().skip(1).collect::<Vec<_>>().join(" ");
+                println!("{arch}, rules {flags:x}, sized {sized}: {said}");
+                assert!(walk.contains(" 0 bytes spill stores, 0 bytes spill loads"), "{walk}");
+            }
         }
         println!("{arch}: {}", reported(indicator_source(), arch));
     }

@@ -82,7 +82,15 @@ fn long_windows_carry_their_state() {
     let sigma = sigma(bars.close());
     let market = gigabar_backtest::cpu::engine::Market::new(&bars, &sigma);
     let rules = Rules::new(&SimConfig { commission_bps: 1.0, ..SimConfig::default() }, &market).unwrap();
-    for text in ["sma-cross:fast=5|20,slow=50..1100:1050", "rsi", "donchian:period=20|400", "bollinger:width=1|2"] {
+    for text in [
+        "sma-cross:fast=5|20,slow=50..1100:1050",
+        "rsi",
+        "donchian:period=20|400",
+        "bollinger:width=1|2",
+        "macd",
+        "momentum:lookback=50|900",
+        "vol-target:target=1,trend=30|90",
+    ] {
         let grid = Grid::parse(text).unwrap();
         let mut heard = (0, 0);
         let rows =

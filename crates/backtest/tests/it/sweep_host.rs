@@ -33,22 +33,25 @@ fn indicator_kernels() -> HostKernel {
          case 4: indicator_strength((f64*)p[2], {columns}, n[4]); break; \
          case 5: indicator_extreme_base((EnvBar*)p[0], (f64*)p[6], n[4], n[5], n[6]); break; \
          case 6: indicator_extreme_double((f64*)p[5], (f64*)p[6], n[4], n[5], n[6]); break; \
+         case 8: indicator_macd({table}, (IndicatorState*)p[3], {columns}, n[4]); break; \
+         case 9: indicator_volatility({table}, (IndicatorState*)p[3], {columns}, n[4]); break; \
+         case 10: indicator_momentum({table}, {columns}); break; \
          default: indicator_extreme_gather((f64*)p[5], (u32*)p[1], (f64*)p[2], {columns}, n[4], n[5], n[6]); }} }}"
     );
     HostKernel::build(&indicator_source(), PARAMETERS, &launch)
 }
 
 /// `sweep.cu` on the host; n: grid x, y, threads, kernel, then its own numbers.
-fn sweep_kernels(flags: u32) -> HostKernel {
+fn sweep_kernels(flags: u32, sized: bool) -> HostKernel {
     let span = "*(SweepSpan*)p[7]";
     let launch = format!(
         "n[0], n[1], 1, n[2], [=] {{ switch (n[3]) {{ \
          case 0: sweep_extremes((EnvBar*)p[0], (f64*)p[1], (f64*)p[2], n[4], n[5]); break; \
          case 1: sweep_signals((EnvBar*)p[0], (f64*)p[3], (SweepSet*)p[4], (u64*)p[5], {span}, n[4], n[5]); break; \
          default: sweep_walk((EnvRules*)p[6], (EnvBar*)p[0], (f64*)p[1], (f64*)p[2], (u64*)p[5], (EnvAccount*)p[8], \
-         (SweepState*)p[9], {span}); }} }}"
+         (SweepState*)p[9], {span}, (f64*)p[3], (SweepSet*)p[4], n[4], *(f64*)p[10]); }} }}"
     );
-    HostKernel::build(&sweep_source(flags), PARAMETERS, &launch)
+    HostKernel::build(&sweep_source(flags, sized), PARAMETERS, &launch)
 }
 
 /// The table of one stretch of bars.
@@ -64,7 +67,7 @@ impl Table {
             // Zero is a value an indicator may have; NaN is not one that is left by accident.
             values: vec![-1.0; n_bar * plan.table.stride as usize],
             levels: vec![f64::NAN; plan.table.level_elements(n_bar)],
-            states: vec![IndicatorState::default(); plan.table.lengths.len()],
+            states: vec![IndicatorState::default(); plan.table.lengths.len() / 3],
         }
     }
 
@@ -80,9 +83,20 @@ impl Table {
                     columns = own;
                     (with(grid), vec![u32::from(kernel == "indicator_stddev")])
                 }
-                TableStep::Recurrence { columns: own, from, losses, grid, .. } => {
+                TableStep::Recurrence { kernel, columns: own, from, losses, grid } => {
                     columns = own;
-                    (with(grid), losses.map_or(vec![2, from], |losses| vec![3, from, losses]))
+                    let number = match kernel {
+                        "indicator_ema" => 2,
+                        "indicator_rsi" => 3,
+                        "indicator_macd" => 8,
+                        "indicator_volatility" => 9,
+                        other => panic!("{other}"),
+                    };
+                    (with(grid), [number, from].into_iter().chain(losses).collect())
+                }
+                TableStep::Momentum { columns: own, grid } => {
+                    columns = own;
+                    (with(grid), vec![10])
                 }
                 TableStep::Strength { columns: own, losses, grid } => {
                     columns = own;
@@ -145,6 +159,7 @@ fn swept(
     let mut accounts = vec![EnvAccount::default(); n_set];
     let mut states = vec![SweepState::default(); n_set];
     let start = window.start as u32;
+    let mut root_year = [market.periods_per_year.sqrt()];
     for from in (0..n_decision).step_by(chunk as usize) {
         let n = chunk.min(n_decision - from);
         let mut span = [SweepSpan { start, n_decision, from, n, n_set: n_set as u32, lanes }];
@@ -161,13 +176,14 @@ fn swept(
             raw(&mut span),
             raw(&mut accounts),
             raw(&mut states),
+            raw(&mut root_year),
         ];
         if from == 0 {
             kernels.run(&pointers, &[n_tile.div_ceil(128), 1, 128, 0, start, n_decision]);
         }
         let (stride, strategy) = (plan.table.stride, plan.strategy);
         kernels.run(&pointers, &[(n_set as u32).div_ceil(128), n.div_ceil(TILE), 128, 1, stride, strategy]);
-        kernels.run(&pointers, &[(n_set as u32).div_ceil(lanes), 1, 32, 2]);
+        kernels.run(&pointers, &[(n_set as u32).div_ceil(lanes), 1, 32, 2, stride]);
     }
     let row = |state: &SweepState| state.row(rules.initial_cash(), RISK_FREE, market.periods_per_year);
     states.iter().map(row).collect()
@@ -187,6 +203,10 @@ fn indicator_tables_equal_the_streams() {
         "rsi:period=2..50",
         "donchian:period=1|2|3|64|100|1300,exit=1..9",
         "bollinger:period=2..50:7",
+        "macd:fast=1..12:11,slow=13|26|800,signal=2|9|300",
+        "momentum:lookback=1..50:7",
+        "momentum:lookback=1000|2500",
+        "vol-target:period=2|20|60|1500,trend=0|1|100",
     ] {
         let grid = Grid::parse(text).unwrap();
         let plan = plan_of(&grid);
@@ -209,7 +229,8 @@ fn indicator_tables_equal_the_streams() {
 
 #[test]
 fn swept_grids_equal_the_cpu_under_every_kind_of_rules() {
-    let (indicators, kernels) = (indicator_kernels(), sweep_kernels(u32::MAX));
+    let indicators = indicator_kernels();
+    let kernels = [false, true].map(|sized| sweep_kernels(u32::MAX, sized));
     let mut ruined = 0;
     for seed in 0..60 {
         let case = Case::any(seed);
@@ -220,7 +241,8 @@ fn swept_grids_equal_the_cpu_under_every_kind_of_rules() {
             let want = sweep::cpu(&rules, &market, window.clone(), &grid, RISK_FREE, |_, _| {}).unwrap();
             ruined += want.iter().filter(|row| row.ruined).count();
             let shape = [(1_024, 32), (32, 5), (64, 8)][seed as usize % 3];
-            let got = swept((&indicators, &kernels), &rules, &market, window.clone(), &grid, shape);
+            let kernels = &kernels[usize::from(plan_of(&grid).sized)];
+            let got = swept((&indicators, kernels), &rules, &market, window.clone(), &grid, shape);
             same_rows(&grid, &want, &got, &format!("case {seed}"));
         }
     }
@@ -241,13 +263,20 @@ fn long_windows_under_plain_rules_equal_the_cpu() {
     {
         let config = SimConfig { max_position, maintenance_margin, commission_bps, ..SimConfig::default() };
         let rules = Rules::new(&config, &market).unwrap();
-        let kernels = sweep_kernels(EnvRules::new(&rules, &market).flags);
-        for text in
-            ["sma-cross:fast=3..30:9,slow=20..120:20", "donchian:period=20|60,exit=5|30", "bollinger:width=1|2|3"]
-        {
+        let flags = EnvRules::new(&rules, &market).flags;
+        let kernels = [false, true].map(|sized| sweep_kernels(flags, sized));
+        for text in [
+            "sma-cross:fast=3..30:9,slow=20..120:20",
+            "donchian:period=20|60,exit=5|30",
+            "bollinger:width=1|2|3",
+            "macd:fast=5|12,slow=26|60",
+            "momentum:lookback=20|100,threshold=0|0.1",
+            "vol-target:period=10|60,target=0.5|2,cap=1|2,trend=0|50",
+        ] {
             let grid = Grid::parse(text).unwrap();
             let want = sweep::cpu(&rules, &market, 500..5_990, &grid, RISK_FREE, |_, _| {}).unwrap();
-            let got = swept((&indicators, &kernels), &rules, &market, 500..5_990, &grid, (2_048, 4));
+            let kernels = &kernels[usize::from(plan_of(&grid).sized)];
+            let got = swept((&indicators, kernels), &rules, &market, 500..5_990, &grid, (2_048, 4));
             same_rows(&grid, &want, &got, &format!("leverage {max_position}, {commission_bps} bps"));
             smallest = want.iter().fold(smallest, |smallest, row| row.final_equity.min(smallest));
             ruined += want.iter().filter(|row| row.ruined && row.bars_in_market > 100).count();

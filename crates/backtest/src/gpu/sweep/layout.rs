@@ -4,7 +4,7 @@ use gigabar_gpu::Plain;
 
 use crate::gpu::indicator::TablePlan;
 use crate::policy::Strategy;
-use crate::policy::strategy::{AnyStrategy, MAX_INPUTS, Signal, each};
+use crate::policy::strategy::{AnyStrategy, MAX_INPUTS, MAX_THRESHOLDS, Signal, each};
 use crate::sweep::{Columns, Statistics, SweepRow};
 
 /// One parameter set on the device.
@@ -12,11 +12,11 @@ use crate::sweep::{Columns, Statistics, SweepRow};
 #[repr(C)]
 pub struct SweepSet {
     column: [u32; MAX_INPUTS],
-    threshold: [f64; 2],
+    threshold: [f64; MAX_THRESHOLDS],
     below: u32,
     unused: u32,
 }
-const _: () = assert!(size_of::<SweepSet>() == 40);
+const _: () = assert!(size_of::<SweepSet>() == 56);
 
 /// Which decisions a launch makes, and for how many sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,7 +93,15 @@ impl SweepState {
 }
 
 /// Names of the signal functions of `signal.cuh`.
-pub(super) const STRATEGIES: [&str; 4] = ["STRATEGY_CROSS", "STRATEGY_RSI", "STRATEGY_DONCHIAN", "STRATEGY_BOLLINGER"];
+pub(super) const STRATEGIES: [&str; 7] = [
+    "STRATEGY_CROSS",
+    "STRATEGY_RSI",
+    "STRATEGY_DONCHIAN",
+    "STRATEGY_BOLLINGER",
+    "STRATEGY_MACD",
+    "STRATEGY_MOMENTUM",
+    "STRATEGY_VOL_TARGET",
+];
 
 /// Parameter sets of one strategy as the device sees them.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,6 +112,8 @@ pub struct SweepPlan {
     pub sets: Vec<SweepSet>,
     /// Index into the signal functions.
     pub strategy: u32,
+    /// Whether the level is the side times a size.
+    pub sized: bool,
 }
 
 impl SweepPlan {
@@ -120,10 +130,14 @@ impl SweepPlan {
             AnyStrategy::Rsi(_) => 1,
             AnyStrategy::Donchian(_) => 2,
             AnyStrategy::Bollinger(_) => 3,
+            AnyStrategy::Macd(_) => 4,
+            AnyStrategy::Momentum(_) => 5,
+            AnyStrategy::VolTarget(_) => 6,
         });
         Self {
             table: TablePlan::new(columns.indicators()),
             sets: strategies.iter().enumerate().map(set).collect(),
+            sized: strategies.first().is_some_and(AnyStrategy::is_sized),
             strategy,
         }
     }

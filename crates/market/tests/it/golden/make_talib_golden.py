@@ -59,6 +59,8 @@ def make_indicators(o, h, l, c, v):
     for p in (14, 25):
         out[f"aroon_down_{p}"], out[f"aroon_up_{p}"] = talib.AROON(h, l, p)
         out[f"aroon_oscillator_{p}"] = talib.AROONOSC(h, l, p)
+    for p in (5, 60):
+        out[f"rocp_{p}"] = talib.ROCP(c, p)
     out["linearreg_slope_20"] = talib.LINEARREG_SLOPE(c, 20)
     return out
 
