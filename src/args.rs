@@ -127,6 +127,7 @@ Examples:
   gigabar walkforward bars.csv --agent dqn
   gigabar walkforward bars.csv --agent dqn --seed 7 --set sim.commission_bps=5 --set window.n_windows=8
   gigabar walkforward bars.csv --agent dqn --seeds 5
+  gigabar walkforward bars.csv --strategy sma-cross:fast=5..50,slow=20..400 --sort sharpe
   gigabar walkforward bars.csv --agent dqn --json --quiet > result.json
   gigabar walkforward --resume runs/bars-dqn-20260101-120000";
 
@@ -137,10 +138,16 @@ pub(crate) struct WalkforwardArgs {
     #[arg(required_unless_present = "resume", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// What is trained.
-    #[arg(long, value_enum, required_unless_present = "resume")]
+    #[arg(long, value_enum, required_unless_present_any = ["resume", "strategy"])]
     pub(crate) agent: Option<Agent>,
+    /// Instead of an agent a rule: with ranges or lists for values, each fold trades the set that was best on its train part.
+    #[arg(long, value_name = "NAME[:KEY=VALUE,…]", conflicts_with_all = ["agent", "resume"])]
+    pub(crate) strategy: Option<String>,
+    /// The metric that chooses among the sets of a grid: sharpe, total_return, max_drawdown, … [default: sharpe].
+    #[arg(long, value_name = "METRIC", requires = "strategy")]
+    pub(crate) sort: Option<String>,
     /// Train every fold from N seeds and show how the result spreads over them; the report is of the first [default: 1].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "strategy")]
     pub(crate) seeds: Option<u64>,
     #[command(flatten)]
     pub(crate) run: RunArgs,

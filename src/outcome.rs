@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use gigabar::report::verdict::{CONFIDENT, LOSING, probability};
-use gigabar::report::{Luck, RunReport, SeedsReport, SweepReport, TrainingCurve, WindowCurve, csv, text};
+use gigabar::report::{
+    ChoicesReport, Luck, RunReport, SeedsReport, SweepReport, TrainingCurve, WindowCurve, csv, text,
+};
 use gigabar_backtest::metric::{Trials, catalog};
 use gigabar_backtest::{EvalReport, Path as AccountPath};
 use serde::Serialize;
@@ -77,6 +79,7 @@ impl<'a> Outcome<'a> {
             seen: self.seen,
             sweep: self.sweep,
             seeds: self.seeds,
+            choices: None,
         })
     }
 }
@@ -110,6 +113,9 @@ struct Json<'a, S = ()> {
     /// What other seeds make of the same training.
     #[serde(skip_serializing_if = "Option::is_none")]
     seeds: Option<&'a SeedsReport>,
+    /// What each fold of a rule's walk-forward chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choices: Option<&'a ChoicesReport>,
     /// Every set of a sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<S>,
@@ -127,6 +133,7 @@ impl<'a, S> Json<'a, S> {
             run: folder.map(|folder| folder.path().display().to_string()),
             report: &report.report,
             seeds: report.seeds.as_ref(),
+            choices: report.choices.as_ref(),
         }
     }
 }
@@ -138,6 +145,9 @@ pub(crate) fn print(report: &RunReport, folder: Option<&RunFolder>, printer: Pri
     } else {
         if let Some(sweep) = &report.sweep {
             printer.data(format_args!("{}\n\n{}", text::sweep_table(sweep), report.report.policy))?;
+        }
+        if let Some(choices) = &report.choices {
+            printer.data(format_args!("{}\n", text::choices_table(choices)))?;
         }
         printer.data(text::windows_table(&report.report))?;
         printer.data("")?;

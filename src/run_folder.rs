@@ -122,6 +122,14 @@ impl RunFolder {
         Self::begin(out.to_owned(), config, info, Some(held))
     }
 
+    /// Refuses what [`Self::create_for_result`] would refuse, before the work is done.
+    pub(crate) fn check_for_result(out: &Path) -> anyhow::Result<()> {
+        match origin(out) {
+            Some(left) if !trains(&left.verb) && !is_finished(out) => Ok(()),
+            _ => vacant(out),
+        }
+    }
+
     /// Writes `run.toml`, which makes the folder a run.
     fn begin(path: PathBuf, config: &RunConfig, info: &RunInfo, held: Option<Arc<File>>) -> anyhow::Result<Self> {
         fs::create_dir_all(&path).with_context(|| format!("{}: cannot be created", path.display()))?;

@@ -1,5 +1,7 @@
 //! `gigabar walkforward`: train on each fold's past, trade its unseen future.
 
+mod rule;
+
 use anyhow::Context;
 use gigabar_market::window::walk_forward;
 
@@ -17,6 +19,9 @@ const UNREAD: [&str; 1] = ["train_share"];
 
 pub(crate) fn run(args: &WalkforwardArgs, printer: Printer) -> anyhow::Result<()> {
     let thresholds = Thresholds::parse(&args.fail_below)?;
+    if let Some(text) = &args.strategy {
+        return rule::run(args, text, &thresholds, printer);
+    }
     let wanted = Wanted::parse(&args.config.device)?;
     let mut given = setup::overrides(Some(&args.config), &args.data)?;
     if let Some(n) = args.seeds {

@@ -6,6 +6,7 @@
 //! per figure, where these follow the reader's colour scheme by style sheet.
 
 mod chain;
+mod choices;
 mod distribution;
 mod format;
 mod months;
@@ -63,6 +64,7 @@ struct Page<'a> {
     equity_hint: &'static str,
     sweep: Option<sweep::Sweep>,
     seeds: Option<seeds::Seeds>,
+    choices: Option<choices::Choices>,
     chart_notes: Vec<String>,
     has_curves: bool,
     n_trades: usize,
@@ -178,6 +180,7 @@ impl<'a> Page<'a> {
             equity_hint,
             sweep: sweep::Sweep::new(report),
             seeds: seeds::Seeds::new(report),
+            choices: choices::Choices::new(report),
             windows_hint: if n_windows > 1 {
                 "Click a heading to sort. Pooled takes all windows as one account."
             } else {
@@ -216,6 +219,11 @@ fn wording(report: &RunReport) -> [&'static str; 3] {
             "report",
             "Equity",
             "Every window starts flat; their returns are chained, starting at 100. They may be of bars it was trained on.",
+        ],
+        (None, None) if report.choices.is_some() => [
+            "walk-forward report",
+            "Out-of-sample equity",
+            "Every window starts flat on bars its parameters were not chosen on; their returns are chained, starting at 100.",
         ],
         (None, None) => [
             "out-of-sample report",
@@ -362,7 +370,8 @@ fn provenance(report: &RunReport) -> Vec<Fact> {
     let ranges: Vec<String> = trained.map(|(a, b)| format!("{} to {}", format::date(a), format::date(b))).collect();
     facts.extend(report.sweep.as_ref().map(sweep::provenance));
     if !ranges.is_empty() {
-        facts.insert(3, Fact::new("Trained on", ranges.join("; ")));
+        let name = if report.choices.is_some() { "Chosen on" } else { "Trained on" };
+        facts.insert(3, Fact::new(name, ranges.join("; ")));
     }
     facts
 }

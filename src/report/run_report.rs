@@ -8,7 +8,7 @@ use gigabar_backtest::{EvalReport, Path, Trade};
 use gigabar_market::Bars;
 use serde::{Deserialize, Serialize};
 
-use super::{SeedsReport, SweepReport, decimate};
+use super::{ChoicesReport, SeedsReport, SweepReport, decimate};
 
 /// The result of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +42,9 @@ pub struct RunReport {
     /// What other seeds made of the same training.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seeds: Option<SeedsReport>,
+    /// Which parameters each fold of a rule's walk-forward chose on its train part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choices: Option<ChoicesReport>,
 }
 
 /// The data a run read.
@@ -138,6 +141,7 @@ impl RunReport {
             seen: self.seen.clone(),
             sweep: self.sweep.clone(),
             seeds: self.seeds.clone(),
+            choices: self.choices.clone(),
         })
     }
 

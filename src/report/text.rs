@@ -6,6 +6,7 @@ use gigabar_backtest::metric::{CATALOG, Format, Group, MetricInfo, WindowMetrics
 use gigabar_market::time;
 
 use super::RunReport;
+use super::choices::ChoicesReport;
 use super::seeds::{SeedFigures, SeedsReport};
 use super::sweep::{COLUMNS, SweepColumn, SweepReport};
 
@@ -105,6 +106,16 @@ pub fn seeds_table(seeds: &SeedsReport) -> String {
         table.add_row(cells(row));
     }
     trimmed(&table)
+}
+
+/// What each fold of a rule's walk-forward chose, and how it fared on both parts.
+pub fn choices_table(choices: &ChoicesReport) -> String {
+    let mut table = new_table();
+    table.set_header(choices.header());
+    for row in choices.rows() {
+        table.add_row(cells(row));
+    }
+    format!("{}\n\n{}", trimmed(&table), choices.notes().join("\n"))
 }
 
 /// Columns of the table of a sweep.

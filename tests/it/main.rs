@@ -10,3 +10,4 @@ mod resume;
 mod shown;
 mod support;
 mod training;
+mod walkforward_rule;

@@ -157,7 +157,7 @@ fn map_hint(map: &SweepMap) -> String {
 }
 
 /// A note as a sentence of the page.
-fn sentence(note: String) -> String {
+pub(super) fn sentence(note: String) -> String {
     let note = note.replace(" -", " −").replace(" %", "%");
     let mut letters = note.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();

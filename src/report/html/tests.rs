@@ -43,6 +43,7 @@ fn run(bars: &Bars, strategy: &str, n_windows: usize) -> RunReport {
         seen: None,
         sweep: None,
         seeds: None,
+        choices: None,
     }
 }
 
