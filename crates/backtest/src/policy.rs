@@ -35,7 +35,7 @@ pub use momentum::Momentum;
 pub use parse::{PolicyError, STRATEGIES, parse};
 pub use random::Random;
 pub use rsi::RsiReversal;
-pub use signals::{Signals, SignalsError};
+pub use signals::{Signals, SignalsError, SignalsFile};
 pub use sma_cross::SmaCross;
 pub use strategy::{AnyStrategy, Strategy, StrategyPolicy};
 pub use vol_target::VolTarget;

@@ -1,105 +1,26 @@
-//! Levels made elsewhere: one per bar, from a file.
+//! Levels made elsewhere: one per bar and strategy, from a file.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+mod align;
+mod error;
+mod layout;
+
+use std::collections::HashMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gigabar_market::Bars;
-use thiserror::Error;
+use gigabar_market::load::{Frame, LoadOptions, Number, Row};
 
 use super::{Observation, Policy};
+use align::Cursor;
+pub use error::{Misfit, SignalsError, Spot};
+use layout::Layout;
 
 /// Given levels, one per bar of the data set; NaN means flat and is counted by the engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signals {
     name: String,
     levels: Vec<f64>,
-}
-
-/// Why a signals file does not fit the bars.
-#[derive(Debug, Error)]
-pub enum SignalsError {
-    /// The file cannot be read.
-    #[error("{}: cannot be read", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// A line is not CSV.
-    #[error("{}: line {line}: not a CSV record", path.display())]
-    Csv {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: u64,
-        /// The reader's reason.
-        source: csv::Error,
-    },
-    /// The header has no column of levels.
-    #[error("{}: line 1: no column `level` (found: {found})", path.display())]
-    NoLevel {
-        /// The file.
-        path: PathBuf,
-        /// The header.
-        found: String,
-    },
-    /// A level is not a number, or one too large to be held.
-    #[error("{}:{line}:{column}: level `{text}` is not a {}number", path.display(), if *infinite { "finite " } else { "" })]
-    Level {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: u64,
-        /// Character in the line, from 1.
-        column: usize,
-        /// The text.
-        text: String,
-        /// Whether it reads as infinity: `inf`, `1e999`.
-        infinite: bool,
-    },
-    /// A time stamp does not parse or is not that of its bar.
-    #[error("{}: line {line}: ts `{text}` is not the time stamp of bar {bar}, {expected}", path.display())]
-    Timestamp {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: u64,
-        /// The text.
-        text: String,
-        /// Index of the bar the line stands for.
-        bar: usize,
-        /// Its time stamp.
-        expected: String,
-    },
-    /// Fewer or more levels than bars.
-    #[error("{}: {got} levels for {expected} bars; {where_}", path.display())]
-    Length {
-        /// The file.
-        path: PathBuf,
-        /// Bars in the data.
-        expected: usize,
-        /// Levels in the file.
-        got: usize,
-        /// The line where they part.
-        where_: String,
-    },
-}
-
-impl SignalsError {
-    /// How to mend it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Read { .. } | Self::Csv { .. } => None,
-            Self::NoLevel { .. } => Some("give a header `ts,level` or `level`".into()),
-            Self::Level { .. } => Some("write a number such as -1, 0 or 0.5; NaN (or nothing) means flat".into()),
-            Self::Timestamp { .. } | Self::Length { .. } => {
-                Some("a signals file has one row per bar of the data file, in time order".into())
-            }
-        }
-    }
 }
 
 impl Signals {
@@ -111,54 +32,6 @@ impl Signals {
     /// The levels. `[n_bars]`
     pub fn levels(&self) -> &[f64] {
         &self.levels
-    }
-
-    /// Reads a CSV file with a column `level` and, optionally, a column `ts` (ISO 8601 or epoch nanoseconds) that must
-    /// equal the bars' own. An empty level is NaN. Columns are separated by comma, semicolon or tab, as the header shows;
-    /// beside the latter two, numbers may have decimal commas.
-    ///
-    /// # Errors
-    /// [`SignalsError`] naming file and line.
-    pub fn read(path: &Path, bars: &Bars) -> Result<Self, SignalsError> {
-        let unreadable = |source| SignalsError::Read { path: path.into(), source };
-        let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
-        let separator = separator_of(file.fill_buf().map_err(unreadable)?);
-        let mut reader = csv::ReaderBuilder::new().delimiter(separator).trim(csv::Trim::Headers).from_reader(file);
-        let columns = Columns::find(path, &mut reader)?;
-        let mut levels = Vec::with_capacity(bars.len());
-        let mut record = csv::StringRecord::new();
-        loop {
-            let line = reader.position().line();
-            let more = reader.read_record(&mut record).map_err(|source| SignalsError::Csv {
-                path: path.into(),
-                line,
-                source,
-            })?;
-            if !more {
-                break;
-            }
-            let line = record.position().map_or(line, csv::Position::line);
-            let bar = levels.len();
-            if bar >= bars.len() {
-                return Err(too_long(path, line, bars.len(), reader.records().count() + bar + 1));
-            }
-            if let Some(column) = columns.ts {
-                check_ts(path, line, record.get(column).unwrap_or("").trim(), bar, bars.ts()[bar])?;
-            }
-            let level = parse_level(record.get(columns.level).unwrap_or("").trim(), separator);
-            levels.push(level.map_err(|(text, infinite)| SignalsError::Level {
-                path: path.into(),
-                line,
-                column: column_of(&record, columns.level),
-                text,
-                infinite,
-            })?);
-        }
-        if levels.len() < bars.len() {
-            let where_ = format!("the file ends before bar {} ({})", levels.len(), iso(bars.ts()[levels.len()]));
-            return Err(SignalsError::Length { path: path.into(), expected: bars.len(), got: levels.len(), where_ });
-        }
-        Ok(Self { name: format!("signals:{}", path.display()), levels })
     }
 }
 
@@ -179,61 +52,120 @@ impl Policy for Signals {
     }
 }
 
-struct Columns {
-    ts: Option<usize>,
-    level: usize,
+/// A file of signals: one strategy, or several by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignalsFile {
+    /// In the order of the file's columns, or of each one's first row.
+    pub strategies: Vec<Signals>,
+    /// What a reader of results should know: columns left aside.
+    pub notes: Vec<String>,
 }
 
-impl Columns {
-    fn find(path: &Path, reader: &mut csv::Reader<impl Read>) -> Result<Self, SignalsError> {
-        let header = reader.headers().map_err(|source| SignalsError::Csv { path: path.into(), line: 1, source })?;
-        let find = |names: &[&str]| header.iter().position(|h| names.contains(&h.to_ascii_lowercase().as_str()));
-        let level = find(&["level", "signal", "position"]).ok_or_else(|| SignalsError::NoLevel {
-            path: path.into(),
-            found: header.iter().collect::<Vec<_>>().join(", "),
+impl SignalsFile {
+    /// Reads delimited text or Parquet, plain or packed, in one of three layouts: a column `level`; a column per strategy;
+    /// or rows of `strategy` and `level`. A column of time stamps, called and written as in files of bars, must equal the
+    /// bars' own; rows before the first bar or after the last are passed over where `from` or `to` cut the bars there.
+    /// Without stamps there is one row per bar. A level that is missing is NaN.
+    ///
+    /// # Errors
+    /// [`SignalsError`] naming the file and the place in it.
+    pub fn read(path: &Path, bars: &Bars, options: &LoadOptions) -> Result<Self, SignalsError> {
+        let frame = Frame::open(path, options)?;
+        let (layout, notes) = Layout::find(&frame)?;
+        let reader = Reader { frame: &frame, bars, cut: [options.from.is_some(), options.to.is_some()] };
+        let strategies = match layout {
+            Layout::Single { level } => {
+                let levels = reader.columns(&[level], false)?;
+                levels.into_iter().map(|levels| Signals::new(format!("signals:{}", path.display()), levels)).collect()
+            }
+            Layout::Wide { columns } => {
+                let names = columns.iter().map(|&column| frame.names()[column].clone());
+                names.zip(reader.columns(&columns, true)?).map(|(name, levels)| Signals::new(name, levels)).collect()
+            }
+            Layout::Long { strategy, level } => reader.rows(strategy, level)?,
+        };
+        Ok(Self { strategies, notes })
+    }
+}
+
+/// What reads the rows of a file beside the bars.
+struct Reader<'a> {
+    frame: &'a Frame,
+    bars: &'a Bars,
+    /// Whether the bars are cut before their first, after their last.
+    cut: [bool; 2],
+}
+
+impl<'a> Reader<'a> {
+    /// The levels of columns that share their rows. `named`: their names are strategies'.
+    fn columns(&self, columns: &[usize], named: bool) -> Result<Vec<Vec<f64>>, SignalsError> {
+        let mut levels: Vec<Vec<f64>> = columns.iter().map(|_| Vec::with_capacity(self.bars.len())).collect();
+        let mut cursor = self.cursor();
+        self.frame.for_each(columns, &[], |row| {
+            if cursor.take(&row, None)? {
+                for (&column, levels) in columns.iter().zip(&mut levels) {
+                    let strategy = named.then(|| self.frame.names()[column].as_str());
+                    levels.push(self.level(&row, column, strategy)?);
+                }
+            }
+            Ok::<_, SignalsError>(())
         })?;
-        Ok(Self { ts: find(&["ts", "timestamp", "time", "date", "datetime"]), level })
+        cursor.end(None)?;
+        Ok(levels)
     }
-}
 
-/// What separates the columns of the first line.
-fn separator_of(text: &[u8]) -> u8 {
-    let header = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    [b'\t', b';'].into_iter().find(|separator| header.contains(separator)).unwrap_or(b',')
-}
-
-/// A level; nothing is NaN. What is none comes back, with whether it is infinite.
-fn parse_level(text: &str, separator: u8) -> Result<f64, (String, bool)> {
-    if text.is_empty() {
-        return Ok(f64::NAN);
+    /// The levels of strategies that have their own rows.
+    fn rows(&self, strategy: usize, level: usize) -> Result<Vec<Signals>, SignalsError> {
+        let mut strategies: Vec<(Signals, Cursor<'a>)> = Vec::new();
+        let mut index: HashMap<String, usize> = HashMap::new();
+        let mut at = 0;
+        self.frame.for_each(&[level], &[strategy], |row| {
+            let name = row.text(strategy);
+            // Rows come one strategy after the other, or in turns.
+            let known = |i: &usize| strategies.get(*i).is_some_and(|(own, _)| own.name == name);
+            let next = if at + 1 < strategies.len() { at + 1 } else { 0 };
+            at = match [at, next].into_iter().find(known).or_else(|| index.get(&*name).copied()) {
+                Some(known) => known,
+                None if name.is_empty() => {
+                    return Err(SignalsError::NoName { spot: Spot::of(self.frame, &row, strategy, None) });
+                }
+                None => {
+                    index.insert(name.to_string(), strategies.len());
+                    strategies.push((Signals::new(name, Vec::new()), self.cursor()));
+                    strategies.len() - 1
+                }
+            };
+            let (own, cursor) = &mut strategies[at];
+            if cursor.take(&row, Some(&own.name))? {
+                let value = self.level(&row, level, Some(&own.name))?;
+                own.levels.push(value);
+            }
+            Ok(())
+        })?;
+        if strategies.is_empty() {
+            self.cursor().end(None)?;
+        }
+        let ended = |(own, cursor): (Signals, Cursor<'_>)| cursor.end(Some(&own.name)).map(|()| own);
+        strategies.into_iter().map(ended).collect()
     }
-    let number = if separator == b',' { text.to_owned() } else { text.replace(',', ".") };
-    match number.parse::<f64>() {
-        Ok(level) if !level.is_infinite() => Ok(level),
-        parsed => Err((text.to_owned(), parsed.is_ok())),
+
+    fn cursor(&self) -> Cursor<'a> {
+        Cursor::new(self.frame, self.bars.ts(), self.cut)
     }
-}
 
-/// The character of its line at which a field's text begins, from 1, where no field is quoted.
-fn column_of(record: &csv::StringRecord, field: usize) -> usize {
-    let before: usize = record.iter().take(field).map(|text| text.chars().count() + 1).sum();
-    let blanks = record.get(field).map_or(0, |text| text.chars().take_while(|c| c.is_whitespace()).count());
-    before + blanks + 1
-}
-
-fn check_ts(path: &Path, line: u64, text: &str, bar: usize, ts: i64) -> Result<(), SignalsError> {
-    let given = text.parse::<i64>().ok().or_else(|| gigabar_market::time::parse_iso(text));
-    if given == Some(ts) {
-        return Ok(());
+    fn level(&self, row: &Row<'_>, column: usize, strategy: Option<&str>) -> Result<f64, SignalsError> {
+        match row.number(column) {
+            Number::Value(level) => Ok(level),
+            Number::Missing => Ok(f64::NAN),
+            Number::Bad => {
+                let text = row.text(column).into_owned();
+                let infinite = text.parse().is_ok_and(f64::is_infinite);
+                Err(SignalsError::Level {
+                    spot: Spot::of(self.frame, row, column, strategy),
+                    text: error::shortened(&text),
+                    infinite,
+                })
+            }
+        }
     }
-    Err(SignalsError::Timestamp { path: path.into(), line, text: text.into(), bar, expected: iso(ts) })
-}
-
-fn iso(ts: i64) -> String {
-    gigabar_market::time::iso(ts)
-}
-
-fn too_long(path: &Path, line: u64, expected: usize, got: usize) -> SignalsError {
-    let where_ = format!("line {line} is the first without a bar");
-    SignalsError::Length { path: path.into(), expected, got, where_ }
 }

@@ -269,13 +269,7 @@ fn with_header(
             return Err(LoadError::Fields { path: path.to_owned(), at: Place::Line(data.line), expected, got });
         }
     }
-    if let Some(clock) = roles.clock
-        && data.is_some_and(|data| data.fields.get(clock).is_some_and(|f| !time::is_clock(f) && f.len() > 6))
-    {
-        // A "time" that is a full stamp beside a "date": the stamp says all.
-        roles.time = Some(clock);
-        roles.clock = None;
-    }
+    whole_stamp(&mut roles, data);
     if roles.close_only() {
         let close = roles.price[3].unwrap_or(0);
         notes.push(format!("{} is the only price: open, high and low are set to it", names[close]));
@@ -285,6 +279,31 @@ fn with_header(
     layout.header = Some((row.line, names));
     layout.notes = notes;
     Ok(layout)
+}
+
+/// A "time" that is a full stamp beside a "date": the stamp says all.
+fn whole_stamp(roles: &mut Roles, data: Option<&Row>) {
+    if let Some(clock) = roles.clock
+        && data.is_some_and(|data| data.fields.get(clock).is_some_and(|f| !time::is_clock(f) && f.len() > 6))
+    {
+        roles.time = Some(clock);
+        roles.clock = None;
+    }
+}
+
+/// The first line that is not empty as names of columns, whatever they are; and whether the row below has as many fields.
+pub(crate) fn named_columns(text: &[u8], delimiter: u8) -> (bool, Layout) {
+    let end = text.len().min(1 << 16);
+    let mut rows = sample(&text[..end], delimiter).into_iter();
+    let (header, data) = (rows.next(), rows.next());
+    let names = header.as_ref().map(Row::names).unwrap_or_default();
+    let mut roles = columns::by_name(&names, |_| None);
+    whole_stamp(&mut roles, data.as_ref());
+    let mut layout = new_layout(data.as_ref(), roles);
+    let fits = layout.width == names.len();
+    (layout.delimiter, layout.width) = (delimiter, names.len());
+    layout.header = header.map(|row| (row.line, names));
+    (fits, layout)
 }
 
 /// `[symbol,] stamp or date,time, open, high, low, close [, volume, …]`: Binance klines, HistData, MetaTrader 4, LEAN.

@@ -285,6 +285,14 @@ pub enum LoadError {
         /// Its members.
         found: Vec<String>,
     },
+    /// Several tables where one is wanted.
+    #[error("{}: holds {} tables: {}", path.display(), found.len(), listed(found))]
+    Members {
+        /// The archive.
+        path: PathBuf,
+        /// Its members.
+        found: Vec<String>,
+    },
     /// A format that holds something other than bars.
     #[error("{}: holds {what}, not bars", path.display())]
     NotBarFile {

@@ -8,6 +8,7 @@ impl LoadError {
         let text = match self {
             Self::Read { .. } | Self::NotText { .. } | Self::Empty { .. } | Self::TooFew { .. } => return None,
             Self::NoMember { .. } => "give ARCHIVE/MEMBER, or the archive alone for all its members",
+            Self::Members { .. } => "give one of them, as ARCHIVE/MEMBER",
             Self::Format { remedy, .. } | Self::NotBarFile { remedy, .. } => remedy,
             Self::Broken { .. } => "fetch the file again, and compare its size with the source's",
             Self::TooLarge { .. } => "unpack it by hand, look at it, and give the plain file",

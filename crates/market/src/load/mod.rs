@@ -15,6 +15,7 @@ mod cut;
 mod dbn;
 mod dialect;
 mod error;
+mod frame;
 mod guard;
 mod hint;
 mod join;
@@ -35,7 +36,9 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 pub use error::LoadError;
+pub use frame::{Frame, Row, Stamps};
 pub use guard::is_decoding;
+pub use number::Number;
 pub use place::Place;
 pub use time::DateOrder;
 

@@ -11,7 +11,7 @@ pub(crate) enum Comma {
 
 /// What a cell holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Number {
+pub enum Number {
     /// A finite number.
     Value(f64),
     /// Nothing, or a word for it.
@@ -31,6 +31,23 @@ pub(crate) fn parse(cell: &[u8], comma: Comma) -> Number {
         Ok(value) if may_be_plain && value.is_finite() => Number::Value(value),
         _ if MISSING.iter().any(|word| text.eq_ignore_ascii_case(word)) => Number::Missing,
         _ => dressed(text, comma),
+    }
+}
+
+/// Reads a trimmed cell that holds a bare number: no separators of thousands, currencies or letters for thousands. A comma
+/// is decimal, or refused.
+pub(crate) fn bare(cell: &[u8], comma_is_decimal: bool) -> Number {
+    let Ok(text) = std::str::from_utf8(cell) else { return Number::Bad };
+    let parsed = if comma_is_decimal && cell.contains(&b',') {
+        text.replace(',', ".").parse::<f64>()
+    } else {
+        text.parse::<f64>()
+    };
+    match parsed {
+        Ok(value) if value.is_finite() => Number::Value(value),
+        Ok(value) if value.is_nan() => Number::Missing,
+        _ if MISSING.iter().any(|word| text.eq_ignore_ascii_case(word)) => Number::Missing,
+        _ => Number::Bad,
     }
 }
 
@@ -105,6 +122,24 @@ mod tests {
         }
         for text in ["abc", "1,2", "inf", "1..2", "0x10", "M", "1_000", "--1", "1e999"] {
             assert_eq!(thousands(text), Number::Bad, "{text}");
+        }
+    }
+
+    #[test]
+    fn bare_numbers_wear_nothing() {
+        for (text, decimal, want) in
+            [("-0.5", false, -0.5), ("1e-3", false, 1e-3), ("0,5", true, 0.5), ("0.5", true, 0.5)]
+        {
+            assert_eq!(bare(text.as_bytes(), decimal), Number::Value(want), "{text}");
+        }
+        for text in ["", "nan", "NaN", "-NaN", "null", "NULL", "None", "n/a"] {
+            assert_eq!(bare(text.as_bytes(), false), Number::Missing, "{text}");
+        }
+        for (text, decimal) in [("0,5", false), ("1,5,0", true), ("1.234,5", true), ("1K", false), ("$1", false)] {
+            assert_eq!(bare(text.as_bytes(), decimal), Number::Bad, "{text}");
+        }
+        for text in ["inf", "-Infinity", "1e999", "buy", "True"] {
+            assert_eq!(bare(text.as_bytes(), true), Number::Bad, "{text}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! Reads Parquet: columns by name and type, nulls and all, through the same checks as text.
 
-mod column;
+pub(crate) mod column;
 mod kind;
+mod sheet;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,6 +23,7 @@ use super::table::{Fault, FaultKind, Origin, Raw, Table};
 use super::{LoadError, LoadOptions, Place};
 use column::{Cell, Column};
 use kind::Kind;
+pub(crate) use sheet::Sheet;
 
 /// Rows any file may have, and how many more for each of its bytes: constant columns pack to almost nothing.
 const ROWS: usize = 4_000_000;
@@ -30,7 +32,7 @@ const ROWS_PER_BYTE: usize = 64;
 /// Reads a part's rows.
 pub(crate) fn read(part: Part, options: &LoadOptions) -> Result<Table, LoadError> {
     let Part { path, bytes, wrapping, .. } = part;
-    let max_rows = ROWS + bytes.len().saturating_mul(ROWS_PER_BYTE);
+    let max_rows = most_rows(bytes.len());
     let clock = Clock::new(options.tz.as_deref().map(time_zone).transpose()?);
     // The reader trusts some of what a file says about itself, and panics where that is wrong.
     let table = guarded(|| {
@@ -38,10 +40,17 @@ pub(crate) fn read(part: Part, options: &LoadOptions) -> Result<Table, LoadError
         let layout = layout(&path, &file, options)?;
         Reader { path: &path, file: &file, layout, clock, max_rows }.table(&wrapping, options)
     });
-    table.unwrap_or_else(|| {
-        let detail = "its metadata and its pages contradict each other".to_owned();
-        Err(LoadError::Broken { path: path.clone(), format: "Parquet", detail })
-    })
+    table.unwrap_or_else(|| Err(contradictory(&path)))
+}
+
+/// What made the reader panic.
+fn contradictory(path: &Path) -> LoadError {
+    let detail = "its metadata and its pages contradict each other".to_owned();
+    LoadError::Broken { path: path.to_owned(), format: "Parquet", detail }
+}
+
+fn most_rows(n_bytes: usize) -> usize {
+    ROWS + n_bytes.saturating_mul(ROWS_PER_BYTE)
 }
 
 fn broken(path: &Path, error: &ParquetError) -> LoadError {
@@ -60,17 +69,7 @@ type File = SerializedFileReader<Bytes>;
 /// Which column is what, by name, then by type, or as the option says.
 fn layout(path: &Path, file: &File, options: &LoadOptions) -> Result<Layout, LoadError> {
     let schema = file.metadata().file_metadata().schema_descr();
-    let names: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
-    let flat = |i: &usize| schema.columns()[*i].max_rep_level() == 0;
-    let mut roles = columns::by_name(&names, |_| None);
-    roles.keep(flat);
-    let mut notes = Vec::new();
-    let stamps: Vec<usize> =
-        (0..names.len()).filter(flat).filter(|&i| Kind::of(&schema.columns()[i]).is_stamp()).collect();
-    if let (None, [only]) = (roles.time, stamps.as_slice()) {
-        notes.push(format!("{} is the only column of time stamps", names[*only]));
-        roles.time = Some(*only);
-    }
+    let (names, mut roles, mut notes) = by_name(file);
     choose(path, &names, &mut roles, options)?;
     let missing = roles.missing();
     if !missing.is_empty() {
@@ -83,6 +82,23 @@ fn layout(path: &Path, file: &File, options: &LoadOptions) -> Result<Layout, Loa
         notes.push(format!("{} is the only price: open, high and low are set to it", names[close]));
     }
     Ok(Layout::of_columns(names, roles, notes))
+}
+
+/// The columns' names and what they, or else their types, say of them; and what was decided.
+fn by_name(file: &File) -> (Vec<String>, Roles, Vec<String>) {
+    let schema = file.metadata().file_metadata().schema_descr();
+    let names: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
+    let flat = |i: &usize| schema.columns()[*i].max_rep_level() == 0;
+    let mut roles = columns::by_name(&names, |_| None);
+    roles.keep(flat);
+    let mut notes = Vec::new();
+    let stamps: Vec<usize> =
+        (0..names.len()).filter(flat).filter(|&i| Kind::of(&schema.columns()[i]).is_stamp()).collect();
+    if let (None, [only]) = (roles.time, stamps.as_slice()) {
+        notes.push(format!("{} is the only column of time stamps", names[*only]));
+        roles.time = Some(*only);
+    }
+    (names, roles, notes)
 }
 
 /// Applies `--columns`.
@@ -114,6 +130,12 @@ fn choose(path: &Path, names: &[String], roles: &mut Roles, options: &LoadOption
         return Err(error("date and time of day in two columns are read from text files only".to_owned()));
     }
     Ok(())
+}
+
+fn wrong_type(path: &Path, file: &File, column: usize, wanted: &'static str) -> LoadError {
+    let descriptor = &file.metadata().file_metadata().schema_descr().columns()[column];
+    let (column, found) = (descriptor.path().string(), Kind::describe(descriptor));
+    LoadError::ColumnType { path: path.to_owned(), column, found, wanted }
 }
 
 struct Reader<'a> {
@@ -178,13 +200,7 @@ impl Reader<'_> {
     }
 
     fn wrong_type(&self, column: usize, wanted: &'static str) -> LoadError {
-        let descriptor = &self.file.metadata().file_metadata().schema_descr().columns()[column];
-        LoadError::ColumnType {
-            path: self.path.to_owned(),
-            column: self.layout.name(column),
-            found: Kind::describe(descriptor),
-            wanted,
-        }
+        wrong_type(self.path, self.file, column, wanted)
     }
 
     /// Every row's instant, or what stands there instead.

@@ -40,28 +40,28 @@ pub(crate) struct Column {
 impl Column {
     /// Reads a column of all row groups.
     pub(crate) fn read(file: &File, column: usize, max_rows: usize) -> Result<Self> {
-        let descriptor = file.metadata().file_metadata().schema_descr().column(column);
-        let kind = Kind::of(&descriptor);
-        let mut filling = Filling { max_def: descriptor.max_def_level(), max_rows, cells: Vec::new() };
+        let kind = Kind::of(&file.metadata().file_metadata().schema_descr().column(column));
+        let mut cells = Vec::new();
         for group in 0..file.num_row_groups() {
-            let group = file.get_row_group(group)?;
-            match group.get_column_reader(column)? {
-                ColumnReader::BoolColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Int(i64::from(*v)))?,
-                ColumnReader::Int32ColumnReader(mut r) => match kind {
-                    Kind::Integer { signed: false } => filling.fill(&mut r, |v| Cell::Int(i64::from(*v as u32)))?,
-                    _ => filling.fill(&mut r, |v| Cell::Int(i64::from(*v)))?,
-                },
-                ColumnReader::Int64ColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Int(*v))?,
-                ColumnReader::Int96ColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Nanos(nanos(v)))?,
-                ColumnReader::FloatColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Float(f64::from(*v)))?,
-                ColumnReader::DoubleColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Float(*v))?,
-                ColumnReader::ByteArrayColumnReader(mut r) => filling.fill(&mut r, |v| Cell::Bytes(v.data().into()))?,
-                ColumnReader::FixedLenByteArrayColumnReader(mut r) => {
-                    filling.fill(&mut r, |v| Cell::Bytes(v.data().into()))?;
+            let mut stream = Stream::open(file, group, column)?;
+            while stream.next(&mut cells)? > 0 {
+                if cells.len() > max_rows {
+                    return Err(too_many(max_rows));
                 }
             }
         }
-        Ok(Self { kind, cells: filling.cells })
+        Ok(Self { kind, cells })
+    }
+
+    /// Without values yet.
+    pub(crate) fn empty(kind: Kind) -> Self {
+        Self { kind, cells: Vec::new() }
+    }
+
+    /// Holds the next values of `stream` instead of its own; how many.
+    pub(crate) fn refill(&mut self, stream: &mut Stream) -> Result<usize> {
+        self.cells.clear();
+        stream.next(&mut self.cells)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -117,6 +117,17 @@ impl Column {
             (_, Cell::Int(value)) => Number::Value(*value as f64),
             (_, Cell::Bytes(bytes)) => number::parse(bytes.trim_ascii(), comma),
             (_, Cell::Nanos(_)) => Number::Bad,
+        }
+    }
+}
+
+impl Column {
+    /// As [`Self::number`], of text only bare numbers.
+    pub(crate) fn bare_number(&self, row: usize) -> Number {
+        match (self.kind, &self.cells[row]) {
+            (Kind::Decimal { .. }, _) => self.number(row, Comma::Thousands),
+            (_, Cell::Bytes(bytes)) => number::bare(bytes.trim_ascii(), false),
+            _ => self.number(row, Comma::Thousands),
         }
     }
 }
@@ -190,37 +201,61 @@ fn decimal(value: i128, scale: i32) -> Number {
     }
 }
 
-struct Filling {
-    max_def: i16,
-    max_rows: usize,
-    cells: Vec<Cell>,
+/// More rows than a file of its size has.
+pub(crate) fn too_many(max_rows: usize) -> ParquetError {
+    ParquetError::General(format!("more than {max_rows} rows, more than its size holds"))
 }
 
-impl Filling {
-    fn fill<T: DataType>(&mut self, reader: &mut ColumnReaderImpl<T>, cell: impl Fn(&T::T) -> Cell) -> Result<()> {
-        let (mut values, mut levels) = (Vec::new(), Vec::new());
-        loop {
-            values.clear();
-            levels.clear();
-            let (records, ..) = reader.read_records(BATCH, Some(&mut levels), None, &mut values)?;
-            if records == 0 {
-                return Ok(());
-            }
-            if self.max_def == 0 {
-                self.cells.extend(values.iter().map(&cell));
-            } else {
-                let mut present = values.iter();
-                let at = |level: &i16| if *level == self.max_def { present.next() } else { None };
-                self.cells.extend(levels.iter().map(at).map(|value| value.map_or(Cell::Null, &cell)));
-            }
-            if self.cells.len() > self.max_rows {
-                return Err(ParquetError::General(format!(
-                    "more than {} rows, more than its size holds",
-                    self.max_rows
-                )));
-            }
+/// One column of one row group, a batch of values at a time.
+pub(crate) struct Stream {
+    kind: Kind,
+    max_def: i16,
+    reader: ColumnReader,
+}
+
+impl Stream {
+    pub(crate) fn open(file: &File, group: usize, column: usize) -> Result<Self> {
+        let descriptor = file.metadata().file_metadata().schema_descr().column(column);
+        let reader = file.get_row_group(group)?.get_column_reader(column)?;
+        Ok(Self { kind: Kind::of(&descriptor), max_def: descriptor.max_def_level(), reader })
+    }
+
+    /// Appends the next values, some thousands at most; how many. None: the group has ended.
+    pub(crate) fn next(&mut self, cells: &mut Vec<Cell>) -> Result<usize> {
+        let max_def = self.max_def;
+        match &mut self.reader {
+            ColumnReader::BoolColumnReader(r) => fill(r, max_def, cells, |v| Cell::Int(i64::from(*v))),
+            ColumnReader::Int32ColumnReader(r) => match self.kind {
+                Kind::Integer { signed: false } => fill(r, max_def, cells, |v| Cell::Int(i64::from(*v as u32))),
+                _ => fill(r, max_def, cells, |v| Cell::Int(i64::from(*v))),
+            },
+            ColumnReader::Int64ColumnReader(r) => fill(r, max_def, cells, |v| Cell::Int(*v)),
+            ColumnReader::Int96ColumnReader(r) => fill(r, max_def, cells, |v| Cell::Nanos(nanos(v))),
+            ColumnReader::FloatColumnReader(r) => fill(r, max_def, cells, |v| Cell::Float(f64::from(*v))),
+            ColumnReader::DoubleColumnReader(r) => fill(r, max_def, cells, |v| Cell::Float(*v)),
+            ColumnReader::ByteArrayColumnReader(r) => fill(r, max_def, cells, |v| Cell::Bytes(v.data().into())),
+            ColumnReader::FixedLenByteArrayColumnReader(r) => fill(r, max_def, cells, |v| Cell::Bytes(v.data().into())),
         }
     }
+}
+
+fn fill<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    max_def: i16,
+    cells: &mut Vec<Cell>,
+    cell: impl Fn(&T::T) -> Cell,
+) -> Result<usize> {
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    let before = cells.len();
+    reader.read_records(BATCH, Some(&mut levels), None, &mut values)?;
+    if max_def == 0 {
+        cells.extend(values.iter().map(&cell));
+    } else {
+        let mut present = values.iter();
+        let at = |level: &i16| if *level == max_def { present.next() } else { None };
+        cells.extend(levels.iter().map(at).map(|value| value.map_or(Cell::Null, &cell)));
+    }
+    Ok(cells.len() - before)
 }
 
 #[cfg(test)]

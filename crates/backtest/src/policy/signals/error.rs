@@ -1,0 +1,268 @@
+//! [`SignalsError`]: why a file of signals does not fit the bars, where, and how to mend it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use gigabar_market::load::{Frame, LoadError, Place, Row};
+use thiserror::Error;
+
+use super::layout::listed;
+
+/// A cell of a file: `file:line:character` of text, row and column of Parquet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    /// The file.
+    pub path: PathBuf,
+    /// Line or row, from 1.
+    pub place: Place,
+    /// Character in the line, from 1.
+    pub character: Option<usize>,
+    /// The column's name.
+    pub column: String,
+    /// Whose row or level it is, where the file has several strategies.
+    pub strategy: Option<String>,
+}
+
+impl Spot {
+    pub(super) fn of(frame: &Frame, row: &Row<'_>, column: usize, strategy: Option<&str>) -> Box<Self> {
+        Box::new(Self {
+            strategy: strategy.map(Into::into),
+            path: frame.path().into(),
+            place: row.place(),
+            character: row.character(column),
+            column: frame.names().get(column).cloned().unwrap_or_default(),
+        })
+    }
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, place) = (self.path.display(), self.place);
+        match self.character {
+            Some(character) => write!(f, "{path}:{}:{character}", place.number())?,
+            None => write!(f, "{path}, {place}, column {}", self.column)?,
+        }
+        write!(f, "{}", of(&self.strategy))
+    }
+}
+
+/// Why a row is not that of the bar it should stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// Bars before its own have no row.
+    Gap {
+        /// How many.
+        bars: usize,
+    },
+    /// Its bar had its row before.
+    Again {
+        /// Index of the bar.
+        bar: usize,
+    },
+    /// It lies before the first bar.
+    Before,
+    /// It lies after the last bar.
+    After,
+    /// It lies between two bars.
+    NoBar,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gap { bars: 1 } => write!(f, "one bar has no row"),
+            Self::Gap { bars } => write!(f, "{bars} bars have no row"),
+            Self::Again { bar } => write!(f, "it is that of bar {bar}, which had its row before"),
+            Self::Before => write!(f, "it lies before the first bar"),
+            Self::After => write!(f, "it lies after the last bar"),
+            Self::NoBar => write!(f, "no bar has it"),
+        }
+    }
+}
+
+/// Why a signals file does not fit the bars. A strategy is named where the file has several.
+#[derive(Debug, Error)]
+pub enum SignalsError {
+    /// The file cannot be read as a table.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The first line is no header.
+    #[error("{}:1:1: `{first}` is a time stamp, where the names of the columns should be", path.display())]
+    NoHeader {
+        /// The file.
+        path: PathBuf,
+        /// The first field.
+        first: String,
+    },
+    /// The header has no column of levels.
+    #[error("{}: no column of {wanted} (found: {found})", path.display())]
+    NoColumn {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        wanted: &'static str,
+        /// The header.
+        found: String,
+    },
+    /// A column called as levels are, beside others.
+    #[error("{}: `{level}` is the level of one strategy, or one of several beside {}", path.display(), listed(more))]
+    Ambiguous {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        level: String,
+        /// The others.
+        more: Vec<String>,
+    },
+    /// A strategy's column has no name.
+    #[error("{}: column {column} has no name", path.display())]
+    NoNameInHeader {
+        /// The file.
+        path: PathBuf,
+        /// The column, from 1.
+        column: usize,
+    },
+    /// Two strategies of one name.
+    #[error("{}: columns {} and {} are both called `{name}`", path.display(), columns[0], columns[1])]
+    SameName {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        name: String,
+        /// The columns, from 1.
+        columns: [usize; 2],
+    },
+    /// A row that names no strategy.
+    #[error("{spot}: the strategy has no name")]
+    NoName {
+        /// Where.
+        spot: Box<Spot>,
+    },
+    /// A level is not a number, or one too large to be held.
+    #[error("{spot}: level `{text}` is not a {}number", if *infinite { "finite " } else { "" })]
+    Level {
+        /// Where.
+        spot: Box<Spot>,
+        /// The text.
+        text: String,
+        /// Whether it reads as infinity: `inf`, `1e999`.
+        infinite: bool,
+    },
+    /// What stands in the time column is no time stamp.
+    #[error("{spot}: `{text}` is not a time stamp")]
+    Stamp {
+        /// Where.
+        spot: Box<Spot>,
+        /// The text.
+        text: String,
+        /// Whether the column has no name.
+        unnamed: bool,
+    },
+    /// A time stamp is not that of its bar.
+    #[error("{spot}: ts `{text}` is not {}; {misfit}", wanted(*bar, expected))]
+    Misaligned {
+        /// Where.
+        spot: Box<Spot>,
+        /// The text.
+        text: String,
+        /// Index of the bar the row stands for.
+        bar: usize,
+        /// Its time stamp; none after the last bar.
+        expected: Option<String>,
+        /// What is wrong with it.
+        misfit: Misfit,
+    },
+    /// Fewer or more levels than bars.
+    #[error("{}{}: {got} levels for {expected} bars; {where_}", path.display(), of(strategy))]
+    Length {
+        /// The file.
+        path: PathBuf,
+        /// Whose.
+        strategy: Option<String>,
+        /// Bars in the data.
+        expected: usize,
+        /// Levels in the file.
+        got: usize,
+        /// The line where they part.
+        where_: String,
+        /// Whether the rows have time stamps.
+        stamped: bool,
+        /// Whether the bars were cut.
+        cut: bool,
+    },
+}
+
+fn of(strategy: &Option<String>) -> String {
+    strategy.as_ref().map_or_else(String::new, |name| format!(", strategy {name}"))
+}
+
+fn wanted(bar: usize, expected: &Option<String>) -> String {
+    match expected {
+        Some(stamp) => format!("the time stamp of bar {bar}, {stamp}"),
+        None => format!("that of a bar: all {bar} have their row"),
+    }
+}
+
+/// At most 40 characters of a cell.
+pub(super) fn shortened(text: &str) -> String {
+    const SHOWN: usize = 40;
+    if text.chars().count() > SHOWN { text.chars().take(SHOWN).chain(['…']).collect() } else { text.into() }
+}
+
+impl SignalsError {
+    pub(super) fn no_column(frame: &Frame, wanted: &'static str) -> Self {
+        Self::NoColumn { path: frame.path().into(), wanted, found: listed(frame.names()) }
+    }
+
+    /// How to mend it.
+    pub fn hint(&self) -> Option<String> {
+        const ONE_PER_BAR: &str = "a signals file has one row per bar of the data file, in time order";
+        let text = match self {
+            Self::Load(LoadError::Fields { .. }) => "every row has a field for every name of the header",
+            Self::Load(error) => return error.hint(),
+            Self::NoHeader { .. } | Self::NoColumn { .. } => {
+                "give a header `ts,level` for one strategy, `ts,NAME,NAME,…` for several, or `ts,strategy,level`"
+            }
+            Self::Ambiguous { .. } => {
+                "call the one column that is to be traded `level`; or, where each is a strategy, give it another name"
+            }
+            Self::NoNameInHeader { .. } => {
+                "every column but the time stamps is a strategy and needs a name; pandas leaves its index out with \
+                 to_csv(…, index=False)"
+            }
+            Self::SameName { .. } => "rename one: a strategy is known by its name",
+            Self::NoName { .. } => "every row names its strategy; leave out those that belong to none",
+            Self::Level { .. } => "write a number such as -1, 0 or 0.5; NaN (or nothing) means flat",
+            Self::Stamp { unnamed: true, .. } => {
+                "the column without a name was taken for the time stamps; pandas leaves its index out with to_csv(…, \
+                 index=False)"
+            }
+            Self::Stamp { .. } => "for example 2020-01-31, \"2020-01-31 09:30\", 2020-01-31T09:30:00Z or epoch seconds",
+            Self::Misaligned { misfit, .. } => return Some(misfit.hint(ONE_PER_BAR)),
+            Self::Length { stamped: false, cut: true, .. } => {
+                "without time stamps there is one row per bar that --from and --to keep; with a column `ts` the rest is \
+                 passed over"
+            }
+            Self::Length { stamped: false, .. } => {
+                "a signals file has one row per bar of the data file, in time order, below a line of names"
+            }
+            Self::Length { .. } => ONE_PER_BAR,
+        };
+        Some(text.to_owned())
+    }
+}
+
+impl Misfit {
+    fn hint(self, one_per_bar: &str) -> String {
+        match self {
+            Self::Gap { .. } => format!("{one_per_bar}; a row without a level is flat"),
+            Self::Again { .. } => format!("{one_per_bar}; sort it and leave out what is there twice"),
+            Self::Before | Self::After => {
+                format!("{one_per_bar}; rows are passed over where --from or --to cut the bars")
+            }
+            Self::NoBar => {
+                format!("{one_per_bar}; stamps without a zone are read in --tz, and a bar's stamp is its open")
+            }
+        }
+    }
+}

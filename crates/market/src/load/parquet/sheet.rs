@@ -1,0 +1,120 @@
+//! Some columns of a Parquet file side by side, a batch of rows at a time.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+use super::column::{self, Column, Stream, too_many};
+use super::kind::Kind;
+use super::{File, LoadError, LoadOptions, broken, by_name, contradictory, guarded, most_rows, wrong_type};
+use crate::load::columns::Roles;
+use crate::load::container::Part;
+use crate::load::time::DateOrder;
+
+/// A file whose rows are still to be read.
+pub(crate) struct Sheet {
+    path: PathBuf,
+    file: File,
+    order: DateOrder,
+    max_rows: usize,
+}
+
+impl Sheet {
+    /// With the names of its columns and what they say of themselves.
+    pub(crate) fn open(part: Part, options: &LoadOptions) -> Result<(Self, Vec<String>, Roles), LoadError> {
+        let Part { path, bytes, .. } = part;
+        let max_rows = most_rows(bytes.len());
+        let opened = guarded(|| {
+            let file: File = SerializedFileReader::new(Bytes::from(bytes)).map_err(|e| broken(&path, &e))?;
+            let (names, roles, _) = by_name(&file);
+            let mut order = options.date_order.unwrap_or(DateOrder::Dmy);
+            if let Some(time) = roles.time.filter(|&time| kind(&file, time) == Kind::Text) {
+                let cells = Column::read(&file, time, max_rows).map_err(|e| broken(&path, &e))?;
+                order = column::date_order(&path, &names[time], &cells, options)?;
+            }
+            Ok((file, order, names, roles))
+        });
+        let (file, order, names, roles) = opened.unwrap_or_else(|| Err(contradictory(&path)))?;
+        Ok((Self { path, file, order, max_rows }, names, roles))
+    }
+
+    /// How dates like `01/02/2024` are read.
+    pub(crate) fn order(&self) -> DateOrder {
+        self.order
+    }
+
+    /// Shows `visit` batches: the first one's row, counted from 1, the columns by their place in the file, and how many rows.
+    pub(crate) fn for_each<E: From<LoadError>>(
+        &self,
+        time: Option<usize>,
+        numbers: &[usize],
+        texts: &[usize],
+        mut visit: impl FnMut(u64, &[Option<Column>], usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.check_types(time, numbers)?;
+        let n_columns = self.file.metadata().file_metadata().schema_descr().num_columns();
+        let mut wanted: Vec<usize> = time.iter().chain(numbers).chain(texts).copied().collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut columns: Vec<Option<Column>> = (0..n_columns).map(|_| None).collect();
+        wanted.iter().for_each(|&i| columns[i] = Some(Column::empty(kind(&self.file, i))));
+        let mut done = 0;
+        for group in 0..self.file.num_row_groups() {
+            let open = || wanted.iter().map(|&i| Stream::open(&self.file, group, i)).collect::<Result<Vec<_>, _>>();
+            let opened = guarded(open).ok_or_else(|| contradictory(&self.path))?;
+            let mut streams = opened.map_err(|e| broken(&self.path, &e))?;
+            loop {
+                let n = self.fill(&wanted, &mut streams, &mut columns)?;
+                if n == 0 {
+                    break;
+                }
+                visit(done as u64 + 1, &columns, n)?;
+                done += n;
+                if done > self.max_rows {
+                    return Err(broken(&self.path, &too_many(self.max_rows)).into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The next rows of every wanted column; how many.
+    fn fill(
+        &self,
+        wanted: &[usize],
+        streams: &mut [Stream],
+        columns: &mut [Option<Column>],
+    ) -> Result<usize, LoadError> {
+        let read = || {
+            let mut expected = None;
+            for (&i, stream) in wanted.iter().zip(streams) {
+                let Some(column) = columns[i].as_mut() else { continue };
+                let got = column.refill(stream).map_err(|e| broken(&self.path, &e))?;
+                let expected = *expected.get_or_insert(got);
+                if got != expected {
+                    let detail = format!("a column of {got} values beside one of {expected}");
+                    return Err(LoadError::Broken { path: self.path.clone(), format: "Parquet", detail });
+                }
+            }
+            Ok(expected.unwrap_or(0))
+        };
+        guarded(read).unwrap_or_else(|| Err(contradictory(&self.path)))
+    }
+
+    fn check_types(&self, time: Option<usize>, numbers: &[usize]) -> Result<(), LoadError> {
+        let columns = self.file.metadata().file_metadata().schema_descr();
+        let holds = |i: usize, of: fn(Kind) -> bool| columns.column(i).max_rep_level() == 0 && of(kind(&self.file, i));
+        if let Some(time) = time.filter(|&i| !holds(i, Kind::is_stamp_like)) {
+            return Err(wrong_type(&self.path, &self.file, time, "time stamps"));
+        }
+        match numbers.iter().find(|&&i| !holds(i, Kind::is_number_like)) {
+            Some(&i) => Err(wrong_type(&self.path, &self.file, i, "numbers")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn kind(file: &File, column: usize) -> Kind {
+    Kind::of(&file.metadata().file_metadata().schema_descr().column(column))
+}
