@@ -262,12 +262,15 @@ Grids: a value may be a range, 5..50 or 5..50:5, or a list, 5|10|20. Every allow
 shown in full, with the number of sets counted in its deflated Sharpe ratio. With --windows a set's Sharpe ratio is the mean over
 the windows, 0 in one without a trade. A grid has at most 10,000,000 combinations.
 
-Signals: a CSV with one row per bar, columns ts,level or level alone; level 1 is fully long, -1 fully short.
+Signals: CSV or Parquet; level 1 is fully long, -1 fully short, nothing is flat. One strategy: columns ts,level. Several: ts and
+a column per strategy, or ts,strategy,level; all are traded and compared, the best by --sort is shown in full. Rows match the
+bars by their stamps; without ts there is one row per bar. See docs/signals.md.
 
 Examples:
   gigabar backtest bars.csv --strategy sma-cross:fast=20,slow=50
   gigabar backtest bars.csv --strategy sma-cross:fast=5..50,slow=20..400 --sort sharpe --out runs/grid
   gigabar backtest bars.csv --signals signals.csv --set sim.commission_bps=5 --out runs/signals
+  gigabar backtest bars.csv --signals positions.parquet --sort total_return
   gigabar backtest bars.csv --strategy buy-and-hold --json";
 
 #[derive(Debug, Args)]
@@ -279,16 +282,16 @@ pub(crate) struct BacktestArgs {
     /// A rule, with its settings; with ranges or lists for values, a grid of them.
     #[arg(long, value_name = "NAME[:KEY=VALUE,…]", required_unless_present = "signals", conflicts_with = "signals")]
     pub(crate) strategy: Option<String>,
-    /// One level per bar, made elsewhere.
+    /// Levels made elsewhere, of one strategy or several: CSV or Parquet, plain or packed.
     #[arg(long, value_name = "FILE")]
     pub(crate) signals: Option<PathBuf>,
     /// Cut the bars into this many windows, each traded from fresh cash.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) windows: usize,
-    /// The metric that ranks the sets of a grid: sharpe, total_return, max_drawdown, win_rate, … [default: sharpe].
+    /// The metric that ranks sets of a grid or strategies: sharpe, total_return, max_drawdown, win_rate, … [default: sharpe].
     #[arg(long, value_name = "METRIC")]
     pub(crate) sort: Option<String>,
-    /// Write a run folder with the report; of a grid with sweep.csv, every set's metrics.
+    /// Write a run folder with the report; of a grid with sweep.csv, of several strategies with strategies.csv.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Fail with exit code 1 when a pooled metric (sharpe, psr, deflated_sharpe, …) is below a value; may be repeated.

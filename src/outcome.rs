@@ -116,15 +116,15 @@ struct Json<'a, S = ()> {
     /// What each fold of a rule's walk-forward chose.
     #[serde(skip_serializing_if = "Option::is_none")]
     choices: Option<&'a ChoicesReport>,
-    /// Every set of a sweep.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sweep: Option<S>,
+    /// All that the policy was chosen from, under a name of its own.
+    #[serde(flatten)]
+    chosen_from: Option<S>,
 }
 
 impl<'a, S> Json<'a, S> {
-    fn new(report: &'a RunReport, folder: Option<&RunFolder>, sweep: Option<S>) -> Self {
+    fn new(report: &'a RunReport, folder: Option<&RunFolder>, chosen_from: Option<S>) -> Self {
         Self {
-            sweep,
+            chosen_from,
             version: &report.version,
             command: &report.command,
             data: &report.data,
@@ -167,14 +167,14 @@ pub(crate) fn print(report: &RunReport, folder: Option<&RunFolder>, printer: Pri
     Ok(())
 }
 
-/// Prints the result as JSON, with the sweep that led to it.
+/// Prints the result as JSON, with all that the policy was chosen from as one more field.
 pub(crate) fn print_json(
     report: &RunReport,
     folder: Option<&RunFolder>,
-    sweep: Option<impl Serialize>,
+    chosen_from: Option<impl Serialize>,
     printer: Printer,
 ) -> anyhow::Result<()> {
-    printer.data_json(&Json::new(report, folder, sweep))?;
+    printer.data_json(&Json::new(report, folder, chosen_from))?;
     temper(&report.report, printer);
     Ok(())
 }

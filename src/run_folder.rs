@@ -314,7 +314,7 @@ fn clear(path: &Path) -> anyhow::Result<()> {
             let _kept = fs::remove_dir(entry.path());
         }
     }
-    remove(path, &[REPORT, "report.html", "sweep.csv", SETTINGS])
+    remove(path, &[REPORT, "report.html", "sweep.csv", "strategies.csv", SETTINGS])
 }
 
 /// Removes files, and those that were to become them, where they exist.

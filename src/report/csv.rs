@@ -8,7 +8,7 @@ use gigabar_backtest::sweep::SweepRow;
 use gigabar_backtest::{ExitReason, Trade};
 use gigabar_market::{Bars, time};
 
-use super::sweep::{self, COLUMNS, SweepColumn};
+use super::sweep::{self, COLUMNS, StrategyResult, SweepColumn};
 
 /// Writes ts,equity,return,units,cash,level; one row per bar of the window. The first bar has no return.
 ///
@@ -75,12 +75,30 @@ pub fn write_trades(to: impl Write, bars: &Bars, trades: &[Trade]) -> csv::Resul
 /// # Errors
 /// As the writer fails.
 pub fn write_sweep(to: impl Write, grid: &Grid, rows: &[SweepRow]) -> csv::Result<()> {
+    let names: Vec<&str> = grid.axes().iter().map(|axis| axis.name).collect();
+    let rows = rows.iter().enumerate().map(|(i, row)| (sweep::labels(grid, i), row));
+    write_ranked(to, &names, rows)
+}
+
+/// Writes one row per strategy: its name, its metrics, and whether it was ruined. An undefined metric is empty.
+///
+/// # Errors
+/// As the writer fails.
+pub fn write_strategies(to: impl Write, strategies: &[StrategyResult]) -> csv::Result<()> {
+    write_ranked(to, &["strategy"], strategies.iter().map(|one| (vec![one.name.clone()], &one.row)))
+}
+
+/// Rows with what they are known by.
+fn write_ranked<'a>(
+    to: impl Write,
+    names: &[&str],
+    rows: impl Iterator<Item = (Vec<String>, &'a SweepRow)>,
+) -> csv::Result<()> {
     let mut out = csv::Writer::from_writer(to);
-    let names = grid.axes().iter().map(|axis| axis.name).chain(COLUMNS.iter().map(|column| column.key));
-    out.write_record(names.chain(["ruined"]))?;
-    for (i, row) in rows.iter().enumerate() {
+    out.write_record(names.iter().copied().chain(COLUMNS.iter().map(|column| column.key)).chain(["ruined"]))?;
+    for (labels, row) in rows {
         let text = |column: &SweepColumn| (column.value)(row).map_or_else(String::new, |value| value.to_string());
-        let fields = sweep::labels(grid, i).into_iter().chain(COLUMNS.iter().map(text));
+        let fields = labels.into_iter().chain(COLUMNS.iter().map(text));
         out.write_record(fields.chain([row.ruined.to_string()]))?;
     }
     out.flush()?;

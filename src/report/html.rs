@@ -32,6 +32,7 @@ use training::{Slot, Training};
 use verdict::Verdict;
 
 use super::run_report::RunReport;
+use super::sweep::Ranked;
 
 const TEMPLATE: &str = include_str!("html/template.html");
 const STYLE: &str = include_str!("html/style.css");
@@ -41,6 +42,7 @@ const SCRIPT: &str = concat!(
     include_str!("html/linked.js"),
     include_str!("html/charts.js"),
     include_str!("html/sweep.js"),
+    include_str!("html/strategies.js"),
     include_str!("html/report.js"),
 );
 
@@ -105,6 +107,7 @@ struct Data<'a> {
     histogram: Option<&'a Histogram>,
     training: &'a Training,
     sweep: Option<sweep::Map<'a>>,
+    strategies: Option<sweep::Curves<'a>>,
 }
 
 /// One self-contained HTML file, in UTF-8; opens offline.
@@ -131,6 +134,7 @@ pub fn render(report: &RunReport) -> Result<String> {
         histogram: histogram.as_ref(),
         training: &training,
         sweep: report.sweep.as_ref().and_then(|sweep| sweep.map.as_ref()).map(sweep::Map::new),
+        strategies: report.sweep.as_ref().and_then(sweep::Curves::new),
     };
     let page = Page {
         chart_notes: chart_notes(report),
@@ -210,6 +214,11 @@ impl<'a> Page<'a> {
 /// What the report calls itself and its equity: nothing is called out of sample that may not be.
 fn wording(report: &RunReport) -> [&'static str; 3] {
     match (&report.sweep, &report.seen) {
+        (Some(sweep), _) if sweep.ranked == Ranked::Strategies => [
+            "report on several strategies",
+            "Equity of the best strategy",
+            "The best strategy on the bars it was chosen on: what it earned here it need not earn elsewhere.",
+        ],
         (Some(_), _) => [
             "report on a parameter sweep",
             "Equity of the best set",

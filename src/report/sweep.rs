@@ -1,24 +1,61 @@
-//! [`SweepReport`]: what a parameter sweep found: its best sets, how all of them fared, and a map of one metric.
+//! [`SweepReport`]: what a parameter sweep found, or a comparison of strategies: the best, how all of them fared, and of
+//! parameters a map of one metric.
 
 mod map;
 mod ranking;
+mod strategy;
 
-use gigabar_backtest::metric::Trials;
-use gigabar_backtest::metric::{expected_max_sharpe, quantile};
+use gigabar_backtest::metric::{Trials, WindowMetrics, expected_max_sharpe, quantile};
 use gigabar_backtest::policy::Grid;
 use gigabar_backtest::sweep::SweepRow;
 use serde::{Deserialize, Serialize};
 
 pub use map::{MapAxis, SweepMap};
 pub use ranking::{COLUMNS, SweepColumn, UnknownColumn, best, column, pooled};
+pub use strategy::{Growth, StrategyResult};
 
 /// Sets that a report names.
 const N_BEST: usize = 10;
 
-/// The result of a sweep.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Strategies whose curves a report keeps: no more can be told apart by colour.
+const N_CURVES: usize = 10;
+
+/// What is ranked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ranked {
+    /// Parameter sets of a grid.
+    #[default]
+    Sets,
+    /// Strategies of a file of signals.
+    Strategies,
+}
+
+impl Ranked {
+    /// `set`, `strategy`.
+    pub fn one(self) -> &'static str {
+        match self {
+            Self::Sets => "set",
+            Self::Strategies => "strategy",
+        }
+    }
+
+    /// `sets`, `strategies`.
+    pub fn many(self) -> &'static str {
+        match self {
+            Self::Sets => "sets",
+            Self::Strategies => "strategies",
+        }
+    }
+}
+
+/// The result of a sweep: of a grid's parameter sets, or of several strategies' signals.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SweepReport {
-    /// The strategy with its grid, as typed.
+    /// What is ranked.
+    #[serde(default)]
+    pub ranked: Ranked,
+    /// The strategy with its grid, as typed; of strategies, their file.
     pub grid: String,
     /// The swept parameters.
     pub axes: Vec<String>,
@@ -32,7 +69,7 @@ pub struct SweepReport {
     pub n_bars: usize,
     /// Key of the metric that ranks the sets.
     pub sort: String,
-    /// The best sets, the best first.
+    /// The best sets, the best first; of strategies all.
     pub best: Vec<RankedSet>,
     /// Sets with a profit.
     pub n_profitable: usize,
@@ -50,12 +87,18 @@ pub struct SweepReport {
 /// One parameter set and what it earned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankedSet {
-    /// Its name, which `--strategy` reads.
+    /// Its name, which of a set `--strategy` reads.
     pub name: String,
     /// Its values of the swept parameters. `[n_axis]`
     pub labels: Vec<String>,
     /// Its metrics.
     pub row: SweepRow,
+    /// Of a strategy: all its metrics, pooled over the windows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<WindowMetrics>,
+    /// Of the best strategies: their curves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
 }
 
 impl SweepReport {
@@ -73,15 +116,48 @@ impl SweepReport {
     ) -> Self {
         assert_eq!(grid.len(), rows.len(), "one row per set");
         let best = best(rows, column, N_BEST);
+        Self {
+            grid: text.into(),
+            axes: grid.axes().iter().map(|axis| axis.name.into()).collect(),
+            n_skipped: grid.n_skipped(),
+            map: best.first().and_then(|&top| SweepMap::new(grid, rows, column, top)),
+            best: best.into_iter().map(|i| RankedSet::new(grid, i, rows[i])).collect(),
+            ..Self::of_rows(rows, n_windows, column, periods_per_year)
+        }
+    }
+
+    /// Of the strategies of `file`, each with all its metrics over `n_windows` windows as one account.
+    pub fn of_strategies(
+        file: &str,
+        strategies: &[StrategyResult],
+        n_windows: usize,
+        column: &SweepColumn,
+        periods_per_year: f64,
+    ) -> Self {
+        let rows: Vec<SweepRow> = strategies.iter().map(|one| one.row).collect();
+        let set = |(rank, i): (usize, usize)| RankedSet {
+            name: strategies[i].name.clone(),
+            labels: Vec::new(),
+            row: rows[i],
+            metrics: Some(strategies[i].metrics.clone()),
+            growth: (rank < N_CURVES).then(|| strategies[i].growth.clone()),
+        };
+        Self {
+            ranked: Ranked::Strategies,
+            grid: file.into(),
+            best: best(&rows, column, rows.len()).into_iter().enumerate().map(set).collect(),
+            ..Self::of_rows(&rows, n_windows, column, periods_per_year)
+        }
+    }
+
+    /// How all of them fared.
+    fn of_rows(rows: &[SweepRow], n_windows: usize, column: &SweepColumn, periods_per_year: f64) -> Self {
         let traded = rows.iter().filter(|row| row.bars_in_market > 0);
         let values: Vec<f64> = traded.filter_map(column.value).collect();
         let trials = trials(rows, periods_per_year);
         let luck = trials.sharpe_variance.and_then(|variance| expected_max_sharpe(trials.n, variance));
         Self {
-            grid: text.into(),
-            axes: grid.axes().iter().map(|axis| axis.name.into()).collect(),
             n_sets: rows.len(),
-            n_skipped: grid.n_skipped(),
             n_windows,
             n_bars: rows.first().map_or(0, |row| row.n_bars as usize),
             sort: column.key.into(),
@@ -89,8 +165,7 @@ impl SweepReport {
             n_idle: rows.iter().filter(|row| row.bars_in_market == 0).count(),
             median: quantile(&values, 0.5),
             luck_sharpe: luck.map(|luck| luck * periods_per_year.sqrt()),
-            map: best.first().and_then(|&top| SweepMap::new(grid, rows, column, top)),
-            best: best.into_iter().map(|i| RankedSet::new(grid, i, rows[i])).collect(),
+            ..Self::default()
         }
     }
 }
@@ -103,7 +178,7 @@ pub fn trials(rows: &[SweepRow], periods_per_year: f64) -> Trials {
 
 impl RankedSet {
     fn new(grid: &Grid, i: usize, row: SweepRow) -> Self {
-        Self { name: grid.name(i), labels: labels(grid, i), row }
+        Self { name: grid.name(i), labels: labels(grid, i), row, metrics: None, growth: None }
     }
 }
 

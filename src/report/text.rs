@@ -8,7 +8,7 @@ use gigabar_market::time;
 use super::RunReport;
 use super::choices::ChoicesReport;
 use super::seeds::{SeedFigures, SeedsReport};
-use super::sweep::{COLUMNS, SweepColumn, SweepReport};
+use super::sweep::{COLUMNS, Ranked, RankedSet, SweepColumn, SweepReport};
 
 /// Columns of the per-window table, by catalog key.
 const WINDOW_COLUMNS: [&str; 7] =
@@ -121,27 +121,38 @@ pub fn choices_table(choices: &ChoicesReport) -> String {
 /// Columns of the table of a sweep.
 const SWEEP_KEYS: [&str; 6] = ["sharpe", "total_return", "max_drawdown", "win_rate", "n_trades", "exposure"];
 
-/// The best sets of a sweep, and what to make of them.
+/// Strategies that the table of several shows; the best come first.
+const SHOWN_STRATEGIES: usize = 50;
+
+/// The best sets of a sweep or strategies of a file, and what to make of them.
 pub fn sweep_table(sweep: &SweepReport) -> String {
     let columns: Vec<&SweepColumn> = COLUMNS.iter().filter(|column| SWEEP_KEYS.contains(&column.key)).collect();
     let ranked_by = COLUMNS.iter().find(|column| column.key == sweep.sort);
     let extra = ranked_by.filter(|column| !SWEEP_KEYS.contains(&column.key));
     let columns: Vec<&SweepColumn> = extra.into_iter().chain(columns).collect();
     let mut table = new_table();
-    let mut header = vec!["best".to_owned()];
+    let mut header = match sweep.ranked {
+        Ranked::Sets => vec!["best".to_owned()],
+        Ranked::Strategies => vec!["strategy".to_owned()],
+    };
     header.extend(sweep.axes.iter().cloned());
     header.extend(columns.iter().map(|column| column.info().label.to_lowercase()));
     table.set_header(header);
-    for (rank, set) in sweep.best.iter().enumerate() {
-        let mut row = vec![(rank + 1).to_string()];
+    for (rank, set) in sweep.best.iter().enumerate().take(SHOWN_STRATEGIES) {
+        let mut row = match sweep.ranked {
+            Ranked::Sets => vec![(rank + 1).to_string()],
+            Ranked::Strategies => vec![set.name.clone()],
+        };
         row.extend(set.labels.iter().cloned());
         row.extend(columns.iter().map(|column| column.info().format.text((column.value)(&set.row))));
         table.add_row(cells(row));
     }
-    format!("{}\n\n{}", trimmed(&table), sweep_notes(sweep).join("\n"))
+    let more = sweep.best.len().saturating_sub(SHOWN_STRATEGIES);
+    let more = if more > 0 { format!("\n and {} more", Format::Count.text(Some(more as f64))) } else { String::new() };
+    format!("{}{more}\n\n{}", trimmed(&table), sweep_notes(sweep).join("\n"))
 }
 
-/// How all sets fared, and how much of the best is luck.
+/// How all of them fared, and how much of the best is luck.
 pub fn sweep_notes(sweep: &SweepReport) -> Vec<String> {
     let count = |n: usize| Format::Count.text(Some(n as f64));
     let info = COLUMNS.iter().find(|column| column.key == sweep.sort).map(SweepColumn::info);
@@ -149,27 +160,49 @@ pub fn sweep_notes(sweep: &SweepReport) -> Vec<String> {
     let median =
         info.map(|info| format!(", median {}{of} {}", info.label.to_lowercase(), info.format.text(sweep.median)));
     let mut notes = vec![format!(
-        "of {} sets {} made a profit{}{}",
+        "of {} {} {} made a profit{}{}",
         count(sweep.n_sets),
+        sweep.ranked.many(),
         if sweep.n_profitable == 0 { "none".into() } else { count(sweep.n_profitable) },
         if sweep.n_idle > 0 { format!(", {} never traded", count(sweep.n_idle)) } else { String::new() },
         median.unwrap_or_default()
     )];
-    if sweep.n_windows > 1 {
+    if sweep.n_windows > 1 && sweep.ranked == Ranked::Sets {
         notes.push(format!(
             "over {} windows: sharpe is their mean (0 in a window without a trade), max drawdown the largest inside any of them",
             sweep.n_windows
         ));
     }
+    let ruined = strategies(sweep).filter(|set| set.row.ruined).map(|set| set.name.clone());
+    notes.extend(listed("ruined", ruined));
+    let missing = |set: &RankedSet| set.metrics.as_ref().map_or(0, |metrics| metrics.nan_levels);
+    let gaps = strategies(sweep).filter(|set| missing(set) > 0);
+    let gaps = gaps.map(|set| format!("{} {}", set.name, count(missing(set))));
+    notes.extend(listed("levels that are missing and were taken as flat", gaps));
     if let Some(luck) = sweep.luck_sharpe {
         notes.push(format!(
-            "the best set was chosen on the very bars it is judged by: without any skill, the best of {} sets that differ as \
+            "the best {} was chosen on the very bars it is judged by: without any skill, the best of {} {} that differ as \
              much as these would show a Sharpe ratio of about {}",
+            sweep.ranked.one(),
             count(sweep.n_sets),
+            sweep.ranked.many(),
             Format::Ratio.text(Some(luck))
         ));
     }
     notes
+}
+
+/// What a comparison ranks; nothing of a grid, whose best sets are some of many.
+fn strategies(sweep: &SweepReport) -> impl Iterator<Item = &RankedSet> {
+    sweep.best.iter().filter(|_| sweep.ranked == Ranked::Strategies)
+}
+
+/// The first dozen, and how many more.
+fn listed(what: &str, mut names: impl Iterator<Item = String>) -> Option<String> {
+    let shown: Vec<String> = names.by_ref().take(12).collect();
+    let more = names.count();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!shown.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
 }
 
 fn spread(report: &EvalReport, info: &MetricInfo) -> String {

@@ -44,6 +44,7 @@ function listTrades(which) {
 const drawAll = () => {
   if (T.length) draw();
   drawSweep();
+  drawStrategies();
   drawHistogram();
   drawTraining();
 };

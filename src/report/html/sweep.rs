@@ -6,11 +6,14 @@ use serde::Serialize;
 use super::format;
 use super::tables::{Cell, Column, Fact};
 use crate::report::run_report::RunReport;
-use crate::report::sweep::{COLUMNS, SweepColumn, SweepMap, SweepReport};
+use crate::report::sweep::{COLUMNS, Growth, Ranked, RankedSet, SweepColumn, SweepMap, SweepReport};
 use crate::report::text;
 
 /// Decimals that a page shows of a mapped value.
 const DECIMALS: i32 = 5;
+
+/// Rows of the table at most; strategies.csv holds all.
+const MAX_ROWS: usize = 500;
 
 /// What the template shows of a sweep.
 #[derive(Debug, Serialize)]
@@ -24,6 +27,20 @@ pub(super) struct Sweep {
     map_title: String,
     map_hint: String,
     has_map: bool,
+    /// Above the curves of strategies; nothing without any.
+    curves_hint: Option<String>,
+}
+
+/// The curves that the script draws, the best strategy's first.
+#[derive(Debug, Serialize)]
+pub(super) struct Curves<'a>(Vec<Curve<'a>>);
+
+#[derive(Debug, Serialize)]
+struct Curve<'a> {
+    name: &'a str,
+    /// Milliseconds since 1970.
+    x: Vec<i64>,
+    y: Vec<Option<f64>>,
 }
 
 /// What the script draws.
@@ -51,11 +68,12 @@ impl Sweep {
     pub(super) fn new(run: &RunReport) -> Option<Self> {
         let sweep = run.sweep.as_ref()?;
         let name = |name: &str| Column { name: name.into(), left: false };
-        let mut columns = vec![Column { name: "Best".into(), left: true }];
+        let head = if sweep.ranked == Ranked::Sets { "Best" } else { "Strategy" };
+        let mut columns = vec![Column { name: head.into(), left: true }];
         columns.extend(sweep.axes.iter().map(|axis| name(axis)));
         columns.extend(shown().map(|column| name(column.info().label)));
         Some(Self {
-            title: format!("The best of {} parameter sets", format::count(sweep.n_sets)),
+            title: title(sweep),
             hint: hint(sweep),
             columns,
             rows: rows(sweep),
@@ -63,6 +81,7 @@ impl Sweep {
             map_title: sweep.map.as_ref().map_or_else(String::new, map_title),
             map_hint: sweep.map.as_ref().map_or_else(String::new, map_hint),
             has_map: sweep.map.is_some(),
+            curves_hint: curves_hint(sweep),
         })
     }
 }
@@ -91,13 +110,34 @@ impl<'a> Map<'a> {
     }
 }
 
+impl<'a> Curves<'a> {
+    pub(super) fn new(sweep: &'a SweepReport) -> Option<Self> {
+        let curve = |(set, growth): (&'a RankedSet, &Growth)| Curve {
+            name: &set.name,
+            x: growth.ts.iter().map(|ts| ts / 1_000_000).collect(),
+            y: growth.value.iter().map(|value| format::fixed(*value, 2)).collect(),
+        };
+        let curves: Vec<_> = sweep.best.iter().filter_map(|set| Some((set, set.growth.as_ref()?))).map(curve).collect();
+        (!curves.is_empty()).then_some(Self(curves))
+    }
+}
+
+fn curves_hint(sweep: &SweepReport) -> Option<String> {
+    let n = Curves::new(sweep)?.0.len();
+    let which = if n < sweep.n_sets { format!("of 100, the best {n}") } else { "of 100".into() };
+    Some(format!("{which}; the best is drawn strongest"))
+}
+
 /// The page's own sweep in its facts.
 pub(super) fn provenance(sweep: &SweepReport) -> Fact {
     let left_out = match sweep.n_skipped {
         0 => String::new(),
         n => format!("; {} combinations are not allowed", format::count(n)),
     };
-    Fact::new("Chosen from", format!("{} sets of {}{left_out}", format::count(sweep.n_sets), sweep.grid))
+    Fact::new(
+        "Chosen from",
+        format!("{} {} of {}{left_out}", format::count(sweep.n_sets), sweep.ranked.many(), sweep.grid),
+    )
 }
 
 fn shown() -> impl Iterator<Item = &'static SweepColumn> {
@@ -108,23 +148,36 @@ fn column(key: &str) -> &'static SweepColumn {
     COLUMNS.iter().find(|column| column.key == key).unwrap_or(&COLUMNS[0])
 }
 
+fn title(sweep: &SweepReport) -> String {
+    let n = format::count(sweep.n_sets);
+    match sweep.ranked {
+        Ranked::Sets => format!("The best of {n} parameter sets"),
+        Ranked::Strategies if sweep.n_sets > MAX_ROWS => {
+            format!("The best {} of {n} strategies", format::count(MAX_ROWS))
+        }
+        Ranked::Strategies => format!("{n} strategies"),
+    }
+}
+
 fn hint(sweep: &SweepReport) -> String {
     let ranked = column(&sweep.sort).info();
     let direction = if ranked.better == Better::Lower { "lowest" } else { "highest" };
     format!(
-        "Ranked by the {direction} {}, on the very bars each set traded. The rest of this page is about the first.",
-        ranked.label.to_lowercase()
+        "Ranked by the {direction} {}, on the very bars each {} traded. The rest of this page is about the first.",
+        ranked.label.to_lowercase(),
+        sweep.ranked.one()
     )
 }
 
 fn rows(sweep: &SweepReport) -> Vec<Vec<Cell>> {
-    let row = |(rank, set): (usize, &crate::report::sweep::RankedSet)| {
-        let mut cells = vec![Cell::new((rank + 1).to_string(), Some((rank + 1) as f64))];
+    let row = |(rank, set): (usize, &RankedSet)| {
+        let head = if sweep.ranked == Ranked::Sets { (rank + 1).to_string() } else { set.name.clone() };
+        let mut cells = vec![Cell::new(head, Some((rank + 1) as f64))];
         cells.extend(set.labels.iter().map(|label| Cell::new(label.clone(), label.parse().ok())));
         cells.extend(shown().map(|column| super::tables::brief(column.info(), (column.value)(&set.row))));
         cells
     };
-    sweep.best.iter().enumerate().map(row).collect()
+    sweep.best.iter().take(MAX_ROWS).enumerate().map(row).collect()
 }
 
 fn map_title(map: &SweepMap) -> String {

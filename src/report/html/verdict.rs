@@ -62,12 +62,15 @@ fn evidence(run: &RunReport) -> String {
     } else {
         "is above zero".into()
     };
-    let counted_as = if run.sweep.is_some() {
-        " It was chosen on these very bars: only bars that no set has seen can confirm it."
-    } else if report.n_trials > 1 {
-        ""
-    } else {
-        " That counts a single trial: if this was the best of several settings tried, the odds are lower."
+    let counted_as = match &run.sweep {
+        Some(sweep) => {
+            let one = sweep.ranked.one();
+            format!(" It was chosen on these very bars: only bars that no {one} has seen can confirm it.")
+        }
+        None if report.n_trials > 1 => String::new(),
+        None => {
+            " That counts a single trial: if this was the best of several settings tried, the odds are lower.".into()
+        }
     };
     format!(
         "From {bars} with a Sharpe ratio of {sharpe}, the probability that the true ratio {hurdle} is {}.{counted_as}",
