@@ -177,7 +177,7 @@ pub fn sweep_notes(sweep: &SweepReport) -> Vec<String> {
     notes.extend(listed("ruined", ruined));
     let missing = |set: &RankedSet| set.metrics.as_ref().map_or(0, |metrics| metrics.nan_levels);
     let gaps = strategies(sweep).filter(|set| missing(set) > 0);
-    let gaps = gaps.map(|set| format!("{} {}", set.name, count(missing(set))));
+    let gaps = gaps.map(|set| format!("{} ({})", set.name, count(missing(set))));
     notes.extend(listed("levels that are missing and were taken as flat", gaps));
     if let Some(luck) = sweep.luck_sharpe {
         notes.push(format!(

@@ -67,7 +67,7 @@ fn signals_that_do_not_fit() {
     bench.write("bars.csv", &format!("{HEADER}{}", good(1..6)));
     bench.write("few.csv", "level\n1\n0\n1\n").write("many.csv", "level\n1\n0\n1\n0\n1\n0\n");
     bench.write("shifted.csv", "ts,level\n2024-01-01,1\n2024-01-02,1\n2024-01-04,0\n2024-01-05,1\n2024-01-06,1\n");
-    bench.write("words.csv", "level\n1\nbuy\n1\n0\n1\n").write("columns.csv", "ts,side\n2024-01-01,1\n");
+    bench.write("words.csv", "level\n1\nbuy\n1\n0\n1\n").write("columns.csv", "ts\n2024-01-01\n");
     let mut said = String::new();
     for name in ["few", "many", "shifted", "words", "columns", "absent"] {
         said.push_str(&refused(&bench, &format!("backtest bars.csv --signals {name}.csv --quiet")));

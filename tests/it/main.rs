@@ -8,6 +8,7 @@ mod grid;
 mod layers;
 mod resume;
 mod shown;
+mod signals;
 mod support;
 mod training;
 mod walkforward_rule;

@@ -13,6 +13,8 @@ use gigabar_market::sigma::sigma;
 use gigabar_market::synth::{self, PlantedConfig, RandomWalkConfig};
 
 use super::render;
+
+mod comparison;
 use crate::report::{DataSummary, RunReport, SweepReport, TrainingCurve, WindowCurve, sweep};
 
 fn random_walk(n_bars: usize, seed: u64) -> Bars {
@@ -354,6 +356,7 @@ fn pages() {
         ("one", run(&bars, "buy-and-hold", 1)),
         ("long", run(&long, "sma-cross:fast=3,slow=9", 8)),
         ("sweep", swept(&random_walk(3_000, 5), "sma-cross:fast=2..30,slow=20..80")),
+        ("comparison", comparison::compared(&random_walk(3_000, 5), &comparison::CROSSES)),
         ("sweep-line", swept(&random_walk(3_000, 5), "donchian:period=2..80")),
     ] {
         std::fs::write(dir.join(format!("{name}.html")), render(&report).unwrap()).unwrap();

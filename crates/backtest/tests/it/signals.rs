@@ -143,7 +143,7 @@ fn what_belongs_to_bars_is_left_aside_with_a_note() {
     same(&several("low,high\n1,0\n1,0\n1,0\n").unwrap(), &[("low", &[1.0; 3]), ("high", &[0.0; 3])]);
     let file = several("ts,level,comment\n2024-01-02,1,x\n2024-01-03,1,y\n2024-01-04,0,z\n").unwrap();
     assert!(file.notes[0].ends_with("columns left aside: comment"));
-    let message = "signals.csv: `signal` is the level of one strategy, or one of several beside trend";
+    let message = "signals.csv:1:4: `signal` is the level of one strategy, or one of several beside trend";
     assert_eq!(several("ts,signal,trend\n2024-01-02,1,1\n").unwrap_err(), message);
 }
 
@@ -225,15 +225,15 @@ fn rows_where_the_bars_were_cut_are_passed_over() {
 #[test]
 fn mistakes_name_the_place() {
     let fails = |text: &str, message: &str| assert_eq!(several(text).unwrap_err(), message);
-    fails("ts\n2024-01-02\n", "signals.csv: no column of levels (found: ts)");
-    fails("ts,strategy\n2024-01-02,a\n", "signals.csv: no column of level beside `strategy` (found: ts, strategy)");
+    fails("ts\n2024-01-02\n", "signals.csv:1:1: no column of levels (found: ts)");
+    fails("ts,strategy\n2024-01-02,a\n", "signals.csv:1:1: no column of level beside `strategy` (found: ts, strategy)");
     fails(
         "2024-01-02,1\n2024-01-03,1\n2024-01-04,1\n",
         "signals.csv:1:1: `2024-01-02` is a time stamp, where the names of the columns should be",
     );
-    fails("ts,a,a\n", "signals.csv: columns 2 and 3 are both called `a`");
-    fails("ts,a, \n", "signals.csv: column 3 has no name");
-    fails(",ts,a\n0,2024-01-02,1\n", "signals.csv: column 1 has no name");
+    fails("ts,a,a\n", "signals.csv:1:6: columns 2 and 3 are both called `a`");
+    fails("ts,a, \n", "signals.csv:1:6: column 3 has no name");
+    fails(",ts,a\n0,2024-01-02,1\n", "signals.csv:1:1: column 1 has no name");
     fails(",a\n0,1\n1,1\n2,0\n", "signals.csv:2:1: `0` is not a time stamp");
     fails("level\n1\nlong\n0\n", "signals.csv:3:1: level `long` is not a number");
     fails("level\n1\n 1e999\n0\n", "signals.csv:3:2: level `1e999` is not a finite number");
@@ -294,4 +294,37 @@ fn packed_files_are_unpacked() {
     let given = given("signals.csv.gz", &packer.finish().unwrap());
     let file = outcome(&given, &bars(), &LoadOptions::default()).unwrap();
     same(&file, &[("a", &[1.0; 3]), ("b", &[0.0; 3])]);
+}
+
+/// A file that pandas or polars wrote, see files/make_signals.py.
+fn parquet(name: &str) -> Result<SignalsFile, String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/files").join(name);
+    let error = |e: SignalsError| e.to_string().replace(&format!("{}/", path.parent().unwrap().display()), "");
+    SignalsFile::read(&path, &bars(), &LoadOptions::default()).map_err(error)
+}
+
+#[test]
+fn parquet_as_pandas_and_polars_write_it() {
+    let want: [(&str, &[f64]); 2] = [("slow", &[1.0, NAN, 0.0]), ("fast", &[-1.0, 0.5, 0.25])];
+    for name in ["pandas_wide", "pandas_zone", "pandas_long", "polars_wide", "polars_long"] {
+        let file = parquet(&format!("{name}.parquet")).unwrap();
+        same(&file, &want);
+        assert_eq!(file.notes, Vec::<String>::new(), "{name}");
+    }
+    let fails = |name: &str, message: &str| assert_eq!(parquet(name).unwrap_err(), message);
+    fails(
+        "infinite.parquet",
+        "infinite.parquet, row 2, column fast, strategy fast: level `inf` is not a finite number",
+    );
+    fails("booleans.parquet", "booleans.parquet, column fast: is of type boolean, which holds no numbers");
+    fails(
+        "gap.parquet",
+        "gap.parquet, row 2, column __index_level_0__: ts `1704326400000000` is not the time stamp of bar 1, \
+         2024-01-03T00:00:00Z; one bar has no row",
+    );
+    fails(
+        "twice.parquet",
+        "twice.parquet, row 5, column ts, strategy fast: ts `1704153600000000` is not the time stamp of bar 1, \
+         2024-01-03T00:00:00Z; it is that of bar 0, which had its row before",
+    );
 }

@@ -57,12 +57,13 @@ enum Cells<'a> {
     },
 }
 
-/// From the stamps of one series of rows to instants: which of the two hours is meant when clocks go back depends on the
-/// row before.
+/// From the stamps of one series of rows to instants: which of the two hours is meant when clocks go back depends on
+/// the row before.
 pub struct Stamps(Clock);
 
 impl Frame {
-    /// Reads a file's header; of the options the zone and the order of dates count. `archive.zip/member.csv` is one member.
+    /// Reads a file's header; of the options the zone and the order of dates count. `archive.zip/member.csv` is one
+    /// member.
     ///
     /// # Errors
     /// [`LoadError`] for a file that cannot be read, holds several tables, or is no table of named columns.

@@ -3,6 +3,7 @@
 
 mod feature;
 mod feature_golden;
+mod frame;
 mod load_formats;
 mod load_manifest;
 mod load_random;

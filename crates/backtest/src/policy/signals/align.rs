@@ -24,8 +24,8 @@ impl<'a> Cursor<'a> {
         Self { frame, ts, cut, stamps: frame.stamps(), n: 0, beyond: None }
     }
 
-    /// Whether the row is that of the next bar; if not it lies where the bars were cut, or there are more rows than bars,
-    /// which [`Self::end`] tells.
+    /// Whether the row is that of the next bar; if not it lies where the bars were cut, or there are more rows than
+    /// bars, which [`Self::end`] tells.
     pub(super) fn take(&mut self, row: &Row<'_>, strategy: Option<&str>) -> Result<bool, SignalsError> {
         let Some(column) = self.frame.time() else {
             if self.n >= self.ts.len() {

@@ -13,8 +13,8 @@ use super::layout::listed;
 pub struct Spot {
     /// The file.
     pub path: PathBuf,
-    /// Line or row, from 1.
-    pub place: Place,
+    /// Line or row, from 1; none for the name of a Parquet column.
+    pub place: Option<Place>,
     /// Character in the line, from 1.
     pub character: Option<usize>,
     /// The column's name.
@@ -28,8 +28,19 @@ impl Spot {
         Box::new(Self {
             strategy: strategy.map(Into::into),
             path: frame.path().into(),
-            place: row.place(),
+            place: Some(row.place()),
             character: row.character(column),
+            column: frame.names().get(column).cloned().unwrap_or_default(),
+        })
+    }
+
+    /// The name of a column.
+    pub(super) fn of_name(frame: &Frame, column: usize) -> Box<Self> {
+        Box::new(Self {
+            strategy: None,
+            path: frame.path().into(),
+            place: frame.header(),
+            character: frame.header_character(column),
             column: frame.names().get(column).cloned().unwrap_or_default(),
         })
     }
@@ -37,10 +48,11 @@ impl Spot {
 
 impl fmt::Display for Spot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, place) = (self.path.display(), self.place);
-        match self.character {
-            Some(character) => write!(f, "{path}:{}:{character}", place.number())?,
-            None => write!(f, "{path}, {place}, column {}", self.column)?,
+        write!(f, "{}", self.path.display())?;
+        match (self.place, self.character) {
+            (Some(place), Some(character)) => write!(f, ":{}:{character}", place.number())?,
+            (Some(place), None) => write!(f, ", {place}, column {}", self.column)?,
+            (None, _) => {}
         }
         write!(f, "{}", of(&self.strategy))
     }
@@ -87,48 +99,42 @@ pub enum SignalsError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The first line is no header.
-    #[error("{}:1:1: `{first}` is a time stamp, where the names of the columns should be", path.display())]
+    #[error("{spot}: `{}` is a time stamp, where the names of the columns should be", spot.column)]
     NoHeader {
-        /// The file.
-        path: PathBuf,
         /// The first field.
-        first: String,
+        spot: Box<Spot>,
     },
     /// The header has no column of levels.
-    #[error("{}: no column of {wanted} (found: {found})", path.display())]
+    #[error("{spot}: no column of {wanted} (found: {found})")]
     NoColumn {
-        /// The file.
-        path: PathBuf,
+        /// The first name.
+        spot: Box<Spot>,
         /// What is missing.
         wanted: &'static str,
         /// The header.
         found: String,
     },
     /// A column called as levels are, beside others.
-    #[error("{}: `{level}` is the level of one strategy, or one of several beside {}", path.display(), listed(more))]
+    #[error("{spot}: `{}` is the level of one strategy, or one of several beside {}", spot.column, listed(more))]
     Ambiguous {
-        /// The file.
-        path: PathBuf,
         /// The column.
-        level: String,
+        spot: Box<Spot>,
         /// The others.
         more: Vec<String>,
     },
     /// A strategy's column has no name.
-    #[error("{}: column {column} has no name", path.display())]
+    #[error("{spot}: column {column} has no name")]
     NoNameInHeader {
-        /// The file.
-        path: PathBuf,
+        /// Where it should be.
+        spot: Box<Spot>,
         /// The column, from 1.
         column: usize,
     },
     /// Two strategies of one name.
-    #[error("{}: columns {} and {} are both called `{name}`", path.display(), columns[0], columns[1])]
+    #[error("{spot}: columns {} and {} are both called `{}`", columns[0], columns[1], spot.column)]
     SameName {
-        /// The file.
-        path: PathBuf,
-        /// The name.
-        name: String,
+        /// The later one.
+        spot: Box<Spot>,
         /// The columns, from 1.
         columns: [usize; 2],
     },
@@ -211,7 +217,7 @@ pub(super) fn shortened(text: &str) -> String {
 
 impl SignalsError {
     pub(super) fn no_column(frame: &Frame, wanted: &'static str) -> Self {
-        Self::NoColumn { path: frame.path().into(), wanted, found: listed(frame.names()) }
+        Self::NoColumn { spot: Spot::of_name(frame, 0), wanted, found: listed(frame.names()) }
     }
 
     /// How to mend it.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use gigabar_market::load::Frame;
 
-use super::error::SignalsError;
+use super::error::{SignalsError, Spot};
 
 /// Names of a column of levels, in any case.
 const LEVEL: [&str; 3] = ["level", "signal", "position"];
@@ -27,7 +27,7 @@ impl Layout {
     pub(super) fn find(frame: &Frame) -> Result<(Self, Vec<String>), SignalsError> {
         let names = frame.names();
         if frame.begins_with_data() {
-            return Err(SignalsError::NoHeader { path: frame.path().into(), first: names[0].clone() });
+            return Err(SignalsError::NoHeader { spot: Spot::of_name(frame, 0) });
         }
         let position = |wanted: &&str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
         let others = || (0..names.len()).filter(|&i| !frame.is_time(i));
@@ -38,17 +38,14 @@ impl Layout {
                 let more: Vec<String> =
                     others().filter(|&i| i != level && !frame.is_of_bars(i)).map(|i| names[i].clone()).collect();
                 if !names[level].eq_ignore_ascii_case(LEVEL[0]) && !more.is_empty() {
-                    return Err(SignalsError::Ambiguous {
-                        path: frame.path().into(),
-                        level: names[level].clone(),
-                        more,
-                    });
+                    return Err(SignalsError::Ambiguous { spot: Spot::of_name(frame, level), more });
                 }
                 Self::Single { level }
             }
             (None, None) => Self::Wide { columns: strategies(frame)? },
         };
-        let aside: Vec<&str> = others().filter(|i| !layout.uses(*i)).map(|i| names[i].as_str()).collect();
+        let aside = others().filter(|i| !layout.uses(*i)).map(|i| names[i].as_str());
+        let aside: Vec<&str> = aside.filter(|name| !name.is_empty() && !name.starts_with(UNNAMED[0])).collect();
         let note = format!("{}: columns left aside: {}", frame.path().display(), listed(&aside));
         Ok((layout, if aside.is_empty() { vec![] } else { vec![note] }))
     }
@@ -74,11 +71,11 @@ fn strategies(frame: &Frame) -> Result<Vec<usize>, SignalsError> {
     for &column in &columns {
         let name = names[column].as_str();
         if name.is_empty() || name.to_lowercase().starts_with(UNNAMED[1]) {
-            return Err(SignalsError::NoNameInHeader { path: frame.path().into(), column: column + 1 });
+            return Err(SignalsError::NoNameInHeader { spot: Spot::of_name(frame, column), column: column + 1 });
         }
         if let Some(first) = seen.insert(name, column) {
-            let (path, name) = (frame.path().into(), name.to_owned());
-            return Err(SignalsError::SameName { path, name, columns: [first + 1, column + 1] });
+            let columns = [first + 1, column + 1];
+            return Err(SignalsError::SameName { spot: Spot::of_name(frame, column), columns });
         }
     }
     Ok(columns)
