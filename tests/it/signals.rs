@@ -141,6 +141,19 @@ fn a_file_of_one_named_strategy_is_no_comparison() {
 }
 
 #[test]
+fn a_gpu_gives_the_same_numbers() {
+    if gigabar::gpu::Device::open(0).is_err() {
+        println!("skipped: this machine has no GPU");
+        return;
+    }
+    let bench = bench();
+    let words = "backtest bars.csv --signals wide.csv --windows 3 --set sim.commission_bps=3 --device";
+    let [cpu, gpu] = ["cpu", "cuda:0"].map(|device| json(&bench, &format!("{words} {device}")));
+    assert_eq!(metrics(&gpu), metrics(&cpu));
+    assert_eq!(gpu["report"], cpu["report"]);
+}
+
+#[test]
 fn strategies_are_warned_of_by_name() {
     let bench = Bench::new();
     bench.bars("bars.csv", 60);

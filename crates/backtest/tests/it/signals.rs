@@ -226,7 +226,10 @@ fn rows_where_the_bars_were_cut_are_passed_over() {
 fn mistakes_name_the_place() {
     let fails = |text: &str, message: &str| assert_eq!(several(text).unwrap_err(), message);
     fails("ts\n2024-01-02\n", "signals.csv:1:1: no column of levels (found: ts)");
-    fails("ts,strategy\n2024-01-02,a\n", "signals.csv:1:1: no column of level beside `strategy` (found: ts, strategy)");
+    fails(
+        "ts,strategy\n2024-01-02,a\n",
+        "signals.csv:1:1: no column of levels beside `strategy` (found: ts, strategy)",
+    );
     fails(
         "2024-01-02,1\n2024-01-03,1\n2024-01-04,1\n",
         "signals.csv:1:1: `2024-01-02` is a time stamp, where the names of the columns should be",

@@ -33,7 +33,7 @@ impl Layout {
         let others = || (0..names.len()).filter(|&i| !frame.is_time(i));
         let layout = match (LEVEL.iter().find_map(position), position(&"strategy")) {
             (Some(level), Some(strategy)) => Self::Long { strategy, level },
-            (None, Some(_)) => return Err(SignalsError::no_column(frame, "level beside `strategy`")),
+            (None, Some(_)) => return Err(SignalsError::no_column(frame, "levels beside `strategy`")),
             (Some(level), None) => {
                 let more: Vec<String> =
                     others().filter(|&i| i != level && !frame.is_of_bars(i)).map(|i| names[i].clone()).collect();
