@@ -84,7 +84,9 @@ fn close_enough(got: f64, want: f64) -> bool {
 #[test]
 fn indicators_equal_talib() {
     let bars = read("bars.csv");
-    let (want, got) = (read("talib.csv"), computed(&bars));
+    let (mut want, got) = (read("talib.csv"), computed(&bars));
+    // Returns are no feature; the rule that reads them is held to these columns where it lives.
+    want.retain(|name, _| !name.starts_with("rocp_"));
     assert_eq!(want.keys().collect::<Vec<_>>(), got.keys().collect::<Vec<_>>());
     let mut failures = Vec::new();
     for (name, column) in &want {
