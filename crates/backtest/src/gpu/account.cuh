@@ -1,9 +1,10 @@
 // Accounts kept by warps beside the network of their block; two ways, by how many pairs the block has.
 //
-//   LIVES 1: one pair. While the network runs, the account already lives through the next bar with every action, each life
-//            in a warp where no other costs it time; once the action is known, its life and its observation are there.
-//   LIVES 0: SLOTS pairs in ACCOUNT_WARPS groups of BATCH. A warp keeps its group's accounts while the network serves the
-//            other groups.
+//   LIVES 1: one pair. While the network runs, the account already lives through the next bar with every action, each
+//            life in a warp where no other costs it time; once the action is known, its life and its observation are
+//            there.
+//   LIVES 0: SLOTS pairs in ACCOUNT_WARPS groups of BATCH. A warp keeps its group's accounts while the network serves
+//            the other groups.
 #pragma once
 
 #define ACCOUNT_WARPS 4
@@ -36,8 +37,8 @@ struct NoTrades {
     GB_DEVICE void operator()(const EnvTrade&) {}
 };
 
-// One set of rules for all windows lies in the kernel's parameters, where reading costs nothing. (An account's first cash
-// comes from the copy in shared memory all the same: see sweep_walk.)
+// One set of rules for all windows lies in the kernel's parameters, where reading costs nothing. (An account's first
+// cash comes from the copy in shared memory all the same: see sweep_walk.)
 #if ONE_RULES
 #define RULES_OF(slot) one
 #else
@@ -54,8 +55,8 @@ struct PairView {
     GB_DEVICE EnvBar bar(u32 t) const { return bars[t < last_bar ? t : last_bar]; }
 };
 
-// `zero` is 0 in every lane, but not as far as the compiler knows (BlockShared): what is the same in all lanes it keeps in
-// uniform registers, and waits for memory to fill those.
+// `zero` is 0 in every lane, but not as far as the compiler knows (BlockShared): what is the same in all lanes it keeps
+// in uniform registers, and waits for memory to fill those.
 GB_DEVICE PairView view_of(const EnvBar* bars, const EnvWindow& window, const RolloutPair& pair, int zero) {
     return PairView{bars + window.row + zero, window.n_bars - 1, window.first_bar, pair.path};
 }
@@ -72,8 +73,8 @@ GB_DEVICE void account_begin(EnvAccount& account, const EnvRules& rules, const E
 
 #if LIVES
 
-// The four account warps of a block with one pair. Warp w takes the w-th, (w + 4)-th, … action counted from the one held, which
-// costs least because nothing is ordered: it shares its warp.
+// The four account warps of a block with one pair. Warp w takes the w-th, (w + 4)-th, … action counted from the one
+// held, which costs least because nothing is ordered: it shares its warp.
 GB_DEVICE void account_warps(SlotShared& slot, const EnvRules& one, const f32* head_packed, const PairView& pair,
                              EnvAccount* saved, f64* equity, f64* returns, u8* actions, u32 t0, int warp, int lane) {
     EnvBar now = pair.bar(t0);
@@ -144,9 +145,9 @@ GB_DEVICE void account_warps(SlotShared& slot, const EnvRules& one, const f32* h
 #else
 
 // One account warp: the accounts of group `group`. Lane b < BATCH lives with slot b·GROUPS + group.
-GB_DEVICE void account_warp(SlotShared* slots, int group, const EnvRules& one, const f32* head_packed, const EnvBar* bars,
-                            const EnvWindow* windows, const RolloutPair* pairs, EnvAccount* saved, f64* equity,
-                            f64* returns, u8* actions, u32 t0, u32 steps, int lane, int zero) {
+GB_DEVICE void account_warp(SlotShared* slots, int group, const EnvRules& one, const f32* head_packed,
+                            const EnvBar* bars, const EnvWindow* windows, const RolloutPair* pairs, EnvAccount* saved,
+                            f64* equity, f64* returns, u8* actions, u32 t0, u32 steps, int lane, int zero) {
     int keeper = (lane < BATCH ? lane : 0) * GROUPS + group;
     SlotShared& own = slots[keeper];
     bool keeps = lane < BATCH && own.steps > 0;
@@ -166,7 +167,8 @@ GB_DEVICE void account_warp(SlotShared* slots, int group, const EnvRules& one, c
         __syncwarp();
         for (int b = lane / N_PORTFOLIO; b < BATCH; b += 32 / N_PORTFOLIO) {
             SlotShared& slot = slots[b * GROUPS + group];
-            if (step <= slot.steps && slot.steps > 0) slot.observed[0][part] = env_observed(slot.life[0], slot.close, slot.sigma, part);
+            if (step <= slot.steps && slot.steps > 0)
+                slot.observed[0][part] = env_observed(slot.life[0], slot.close, slot.sigma, part);
         }
         if (step == steps) break;
         named_arrive(BARRIER_OBSERVED(group), MEET);

@@ -1,19 +1,20 @@
 // One hidden layer but the first, of all models over all their rows: y = activation(W·x + b). f32, explicit fmaf.
-// x [n_model, n_row, DENSE_IN]; weight [n_model, DENSE_OUT, DENSE_IN]; bias [n_model, DENSE_OUT]; out [n_model, n_row, DENSE_OUT].
-// The last hidden layer (EMITS_HEAD) writes its share of the head instead: out [n_model, n_row, N_HEAD, LAST/4], each element
-// head[o]·y over four neighbouring units. head [n_model, N_HEAD, LAST].
-// A block makes TILE_OUTS outputs of TILE_ROWS rows: every weight and every input it needs is loaded once, by one thread,
-// because the threads split the inputs. Thread q takes the inputs 4q to 4q + 3 and every 4·DENSE_THREADS further; the
-// partial sums meet in a fixed butterfly over the lanes, then warp after warp. So a sum depends on the widths alone, not on
-// the tile or on how many rows and models there are.
+// x [n_model, n_row, DENSE_IN]; weight [n_model, DENSE_OUT, DENSE_IN]; bias [n_model, DENSE_OUT]; out [n_model, n_row,
+// DENSE_OUT].
+// The last hidden layer (EMITS_HEAD) writes its share of the head instead: out [n_model, n_row, N_HEAD, LAST/4], each
+// element head[o]·y over four neighbouring units. head [n_model, N_HEAD, LAST].
+// A block makes TILE_OUTS outputs of TILE_ROWS rows: every weight and every input it needs is loaded once, by one
+// thread, because the threads split the inputs. Thread q takes the inputs 4q to 4q + 3 and every 4·DENSE_THREADS
+// further; the partial sums meet in a fixed butterfly over the lanes, then warp after warp. So a sum depends on the
+// widths alone, not on the tile or on how many rows and models there are.
 // Grid (DENSE_OUT/TILE_OUTS, rows/TILE_ROWS, n_model). CPU twin: learn's PlainNet, up to the order of the sums.
 
 #define TILE (TILE_OUTS * TILE_ROWS)
 #define WARPS (DENSE_THREADS / 32)
 #define OUT_QUADS (TILE_OUTS / 4)
 
-// Sums N values over the 32 lanes of a warp: while a lane has more than one, it gives half of them away, then copies add
-// up. Lane l ends with the values from l·N/32 on.
+// Sums N values over the 32 lanes of a warp: while a lane has more than one, it gives half of them away, then copies
+// add up. Lane l ends with the values from l·N/32 on.
 template <int N>
 GB_DEVICE void fold_warp(f32* value, int lane) {
     int n = N;

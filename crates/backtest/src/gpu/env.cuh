@@ -1,115 +1,8 @@
 // One bar of the account: decision at the close of bar t, life in bar t + 1.
-// CPU twin: cpu::account::Account::step and cpu::observation. The same f64 operations in the same order, so that given
-// the same levels cash, units, equity and trades are equal bit for bit. Compile with --fmad=false (host:
-// -ffp-contract=off). Plain C++17 without headers beyond prelude.cuh: the host lockstep test compiles this very file.
-// Layout twins: gpu/layout.rs. Enumerations come from there by -D.
+// CPU twin: cpu::account::Account::step. The same f64 operations in the same order, so that given the same levels cash,
+// units, equity and trades are equal bit for bit. Compile with --fmad=false (host: -ffp-contract=off). Plain C++17: the
+// host lockstep test compiles this very file. Needs prelude.cuh and env_state.cuh.
 #pragma once
-
-// Bits of RULES_* that any rules of this compilation may have: what no rules use costs nothing.
-#ifndef ENV_FLAGS
-#define ENV_FLAGS 0xffffffffu
-#endif
-
-// Columns of one bar, side by side so that one thread fetches a bar with three 16-byte loads.
-struct alignas(16) EnvBar {
-    f64 open;
-    f64 high;
-    f64 low;
-    f64 close;
-    f64 volume;  // units
-    f64 sigma;   // per-bar volatility at the close of this bar
-};
-static_assert(sizeof(EnvBar) == 48, "EnvBar");
-
-// cpu::engine::Rules.
-struct EnvRules {
-    f64 initial_cash;
-    f64 max_position;
-    f64 lot_size;
-    f64 threshold;         // |delta|·close/equity an order must exceed
-    f64 half_spread;       // fraction of the price
-    f64 commission;        // fraction of the traded value
-    f64 commission_fixed;  // quote currency
-    f64 slip_fixed;        // fraction of the price
-    f64 impact_eta;
-    f64 impact_max;  // fraction of the price
-    f64 max_participation;
-    f64 carry_long;   // fraction of |units|·close a bar
-    f64 carry_short;  // fraction of |units|·close a bar
-    f64 margin;
-    f64 k_stop;
-    f64 k_take;
-    f64 kelly_fraction;
-    f64 kelly_cap;
-    u32 kelly_min_trades;  // at least 1
-    u32 max_hold;          // bars; 0: no vertical barrier
-    u32 flags;             // RULES_*
-    u32 unused;
-};
-static_assert(sizeof(EnvRules) == 160, "EnvRules");
-
-// cpu::account::Account with its OpenTrade, Tally and Counts. What every bar needs comes first; env_copy.
-struct alignas(16) EnvAccount {
-    f64 cash;
-    f64 units;
-    f64 level;
-    f64 equity;
-    f64 peak;
-    f64 entry_price;  // of the trade in progress: average cost
-    f64 traded_value;
-    f64 costs;
-    u32 bars;  // lived through by the trade in progress
-    u32 trades;
-    u32 bars_in_market;
-    u32 fills;
-    u32 rejected_orders;
-    u32 capped_orders;
-    u32 nan_levels;
-    u32 flags;  // ACCOUNT_*
-    f64 last_return;
-    f64 initial;
-    f64 carry;
-    f64 stop;  // where ACCOUNT_HAS_STOP
-    f64 take;  // where ACCOUNT_HAS_TAKE
-    f64 entry_equity;  // equity just before the entry of the trade in progress
-    f64 flow;          // its net cash so far
-    f64 won;           // sum of the wins' returns
-    f64 lost;          // sum of the losses' |returns|
-    u32 wins;
-    u32 losses;
-    u32 max_hold;  // 0: no vertical barrier
-    u32 entry_bar;
-    f64 max_units;
-};
-static_assert(sizeof(EnvAccount) == 192, "EnvAccount");
-
-// path::Trade.
-struct EnvTrade {
-    f64 units;
-    f64 entry_price;
-    f64 exit_price;
-    f64 pnl;
-    f64 trade_return;
-    u32 entry_bar;
-    u32 exit_bar;
-    u32 bars_held;
-    i32 side;
-    u32 exit;  // EXIT_*
-    u32 unused;
-};
-static_assert(sizeof(EnvTrade) == 64, "EnvTrade");
-
-// What one bar did.
-struct EnvStep {
-    f64 ret;
-    f64 equity;
-    f64 turnover;
-    f64 drawdown_rise;
-    f64 sigma;
-    u32 ruined;  // in this very bar
-    u32 unused;
-};
-static_assert(sizeof(EnvStep) == 48, "EnvStep");
 
 // Where and against what the fills of one instant happen.
 struct EnvVenue {
@@ -122,61 +15,6 @@ struct EnvFill {
     f64 price;
     f64 commission;
 };
-
-GB_DEVICE f64 env_max(f64 a, f64 b) { return b > a ? b : a; }
-GB_DEVICE f64 env_min(f64 a, f64 b) { return b < a ? b : a; }
-
-GB_DEVICE bool env_has(const EnvRules& rules, u32 bit) { return (ENV_FLAGS & bit) != 0 && (rules.flags & bit) != 0; }
-
-GB_DEVICE bool env_trades_in(const EnvRules& rules, f64 volume) {
-    return !env_has(rules, RULES_HAS_VOLUME) || volume > 0.0;
-}
-
-GB_DEVICE bool env_ruined(const EnvAccount& a) { return (a.flags & ACCOUNT_RUINED) != 0; }
-
-// Copies what a bar may need under ENV_FLAGS, where closed trades go nowhere.
-GB_DEVICE void env_copy(EnvAccount& to, const EnvAccount& from) {
-    to.cash = from.cash;
-    to.units = from.units;
-    to.level = from.level;
-    to.equity = from.equity;
-    to.peak = from.peak;
-    to.entry_price = from.entry_price;
-    to.traded_value = from.traded_value;
-    to.costs = from.costs;
-    to.bars = from.bars;
-    to.trades = from.trades;
-    to.bars_in_market = from.bars_in_market;
-    to.fills = from.fills;
-    to.rejected_orders = from.rejected_orders;
-    to.capped_orders = from.capped_orders;
-    to.nan_levels = from.nan_levels;
-    to.flags = from.flags;
-    if (ENV_FLAGS & RULES_HAS_CARRY) to.carry = from.carry;
-    if (ENV_FLAGS & RULES_HAS_BARRIER) {
-        to.stop = from.stop;
-        to.take = from.take;
-        to.max_hold = from.max_hold;
-    }
-    if (ENV_FLAGS & RULES_HAS_KELLY) {
-        to.entry_equity = from.entry_equity;
-        to.flow = from.flow;
-        to.won = from.won;
-        to.lost = from.lost;
-        to.wins = from.wins;
-        to.losses = from.losses;
-    }
-}
-
-GB_DEVICE void env_new(EnvAccount& a, const EnvRules& rules) {
-    a = EnvAccount{};
-    a.cash = rules.initial_cash;
-    a.equity = rules.initial_cash;
-    a.initial = rules.initial_cash;
-    a.peak = rules.initial_cash;
-}
-
-GB_DEVICE f64 env_drawdown(const EnvAccount& a) { return 1.0 - a.equity / a.peak; }
 
 // Rounds a target toward zero to whole lots.
 GB_DEVICE f64 env_whole_lots(const EnvRules& rules, f64 units) {
@@ -381,7 +219,8 @@ GB_DEVICE void env_touch(const EnvRules& rules, EnvAccount& a, const EnvVenue& v
     f64 adverse = is_long ? bar.low : bar.high;
     f64 notional = fabs(a.units) * adverse;
     bool liquidated = !(a.cash + a.units * adverse > rules.margin * notional);
-    bool stopped = (ENV_FLAGS & RULES_HAS_STOP) && (a.flags & ACCOUNT_HAS_STOP) && (is_long ? bar.low <= a.stop : bar.high >= a.stop);
+    bool stopped = (ENV_FLAGS & RULES_HAS_STOP) && (a.flags & ACCOUNT_HAS_STOP) &&
+                   (is_long ? bar.low <= a.stop : bar.high >= a.stop);
     f64 stop = is_long ? env_min(a.stop, bar.open) : env_max(a.stop, bar.open);
     if (liquidated) {
         f64 level = a.cash / (rules.margin * fabs(a.units) - a.units);
@@ -394,7 +233,8 @@ GB_DEVICE void env_touch(const EnvRules& rules, EnvAccount& a, const EnvVenue& v
     }
     if (stopped) {
         env_close(rules, a, venue, stop, false, EXIT_STOP, trades);
-    } else if ((ENV_FLAGS & RULES_HAS_TAKE) && (a.flags & ACCOUNT_HAS_TAKE) && (is_long ? bar.high >= a.take : bar.low <= a.take)) {
+    } else if ((ENV_FLAGS & RULES_HAS_TAKE) && (a.flags & ACCOUNT_HAS_TAKE) &&
+               (is_long ? bar.high >= a.take : bar.low <= a.take)) {
         env_close(rules, a, venue, a.take, true, EXIT_TAKE, trades);
     }
 }
@@ -457,81 +297,4 @@ GB_DEVICE EnvStep env_step(const EnvRules& rules, EnvAccount& a, const EnvBar& n
     f64 rise = env_max(0.0, env_drawdown(a) - drawdown);
     f64 turnover = (a.traded_value - traded) / before;
     return EnvStep{a.last_return, a.equity, turnover, rise, next.sigma, (u32)env_ruined(a), 0};
-}
-
-// The portfolio observation:
-// [units·close/equity, level, side·(close/entry_price − 1), 1 − equity/peak, clip(r/sigma, ±10), ln(1 + bars)/5,
-//  ln(equity/initial), cash/equity]; f64, rounded once to f32.
-GB_DEVICE void env_observation(const EnvAccount& a, const EnvBar& now, f32* out) {
-    f64 per_equity = a.equity > 0.0 ? 1.0 / a.equity : 0.0;
-    f64 unrealised = 0.0;
-    f64 bars = 0.0;
-    if (a.units != 0.0) {
-        f64 side = copysign(1.0, a.units);
-        unrealised = side * (now.close / a.entry_price - 1.0);
-        bars = (f64)a.bars;
-    }
-    f64 shock = 0.0;
-    if (now.sigma > 0.0) {
-        shock = a.last_return / now.sigma;
-        shock = shock < -10.0 ? -10.0 : (shock > 10.0 ? 10.0 : shock);
-    }
-    out[0] = (f32)(a.units * now.close * per_equity);
-    out[1] = (f32)a.level;
-    out[2] = (f32)unrealised;
-    out[3] = (f32)env_drawdown(a);
-    out[4] = (f32)shock;
-    out[5] = (f32)(log(1.0 + bars) / 5.0);
-    out[6] = (f32)log(env_max(a.equity / a.initial, GROWTH_FLOOR));
-    out[7] = (f32)(a.cash * per_equity);
-}
-
-// a/b within 2 ulp and ln x within 2e-7, without a branch; for normal b and x.
-GB_DEVICE f32 env_quotient(f32 a, f32 b) {
-#if defined(__CUDACC__)
-    return __fdividef(a, b);
-#else
-    return a / b;
-#endif
-}
-
-GB_DEVICE f32 env_log(f32 x) {
-#if defined(__CUDACC__)
-    return __logf(x);
-#else
-    return logf(x);
-#endif
-}
-
-// Component i of the same observation, within 5e-7 of the larger of it and 1: differences in f64, where cancellation would
-// show, quotients and logarithms in f32. Eight lanes make one observation, each by the same instructions: six f64 quotients
-// and two f64 logarithms of one thread would cost a step more than its network.
-GB_DEVICE f32 env_observed(const EnvAccount& a, f64 close, f64 sigma, int i) {
-    bool open = a.units != 0.0;
-    bool alive = a.equity > 0.0;
-    f32 gain = (f32)(a.units > 0.0 ? close - a.entry_price : a.entry_price - close);
-    f32 above = (f32)a.level;
-    f32 below = 1.0f;
-    above = i == 0 ? (alive ? (f32)(a.units * close) : 0.0f) : above;
-    above = i == 2 ? (open ? gain : 0.0f) : above;
-    above = i == 3 ? (f32)(a.peak - a.equity) : above;
-    above = i == 4 ? (sigma > 0.0 ? (f32)a.last_return : 0.0f) : above;
-    above = i == 5 ? (open ? (f32)a.bars + 1.0f : 1.0f) : above;
-    above = i == 6 ? (f32)a.equity : above;
-    above = i == 7 ? (alive ? (f32)a.cash : 0.0f) : above;
-    below = (i == 0 || i == 7) && alive ? (f32)a.equity : below;
-    below = i == 2 && open ? (f32)a.entry_price : below;
-    below = i == 3 ? (f32)a.peak : below;
-    below = i == 4 && sigma > 0.0 ? (f32)sigma : below;
-    below = i == 6 ? (f32)a.initial : below;
-    f32 quotient = env_quotient(above, below);
-    f32 floored = quotient > (f32)GROWTH_FLOOR ? quotient : (f32)GROWTH_FLOOR;
-    f32 logarithm = env_log(floored) * (i == 5 ? 0.2f : 1.0f);
-    f32 shock = quotient < -10.0f ? -10.0f : (quotient > 10.0f ? 10.0f : quotient);
-    f32 out = i == 4 ? shock : quotient;
-    return i == 5 || i == 6 ? logarithm : out;
-}
-
-GB_DEVICE void env_observation_fast(const EnvAccount& a, const EnvBar& now, f32* out) {
-    for (int i = 0; i < N_PORTFOLIO; ++i) out[i] = env_observed(a, now.close, now.sigma, i);
 }

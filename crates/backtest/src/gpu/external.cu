@@ -1,5 +1,6 @@
-// One bar of every account, when Q comes from outside: any model that reads observations [n_pair, N_FEATURE + 8] and writes
-// Q [n_pair, N_ACTION] between two steps on the same stream. A warp per pair; its lanes live alike and share the copying.
+// One bar of every account, when Q comes from outside: any model that reads observations [n_pair, N_FEATURE + 8] and
+// writes Q [n_pair, N_ACTION] between two steps on the same stream. A warp per pair; its lanes live alike and share the
+// copying.
 // Compile with --fmad=false, as rollout.cu. CPU twin: cpu::engine::simulate with the model as a policy.
 // Shapes: bars, windows, rules, pairs, accounts, path columns as in rollout.cu; features [n_rows, N_FEATURE]; levels
 // [N_ACTION]; clock [n_pair]: decisions taken, kept on the device because a CUDA graph freezes what the host says.

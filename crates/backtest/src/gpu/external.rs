@@ -4,14 +4,16 @@ use gigabar_gpu::header::{ARGMAX, PRELUDE};
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape};
 
 use super::layout;
-use super::rollout::{ENV, MLP, MarketBuffers, PathBuffers, WINDOW};
+use super::rollout::{ENV, ENV_STATE, MLP, MarketBuffers, OBSERVATION, PathBuffers, WINDOW};
 
 const EXTERNAL: (&str, &str) = ("external.cu", include_str!("external.cu"));
 const WARP: usize = 32;
 
 /// Source of `external_begin` and `external_step`; `flags` are those of all rules together.
 pub fn external_source(n_feature: usize, n_action: usize, flags: u32) -> KernelSource {
-    let source = KernelSource::new("external.cu").texts(&[PRELUDE, ARGMAX, ENV, WINDOW, MLP, EXTERNAL]).exact();
+    let source = KernelSource::new("external.cu")
+        .texts(&[PRELUDE, ARGMAX, ENV_STATE, ENV, OBSERVATION, WINDOW, MLP, EXTERNAL])
+        .exact();
     layout::define(source)
         .define("N_FEATURE", n_feature)
         .define("N_ACTION", n_action)

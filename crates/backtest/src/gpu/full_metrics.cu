@@ -1,5 +1,6 @@
-// Everything the metrics of a series are formulas of: metric::WindowStats. CPU twin: metric::WindowStats::of, equal bit for bit:
-// the same blocks of BLOCK elements, the same trees. Compile with --fmad=false. Deterministic: fixed trees, integer counts.
+// Everything the metrics of a series are formulas of: metric::WindowStats. CPU twin: metric::WindowStats::of, equal bit
+// for bit: the same blocks of BLOCK elements, the same trees. Compile with --fmad=false. Deterministic: fixed trees,
+// integer counts.
 //
 //   full_measure  one block of LANES threads per part (BLOCK elements) of a series: returns, benchmark, trades, peaks
 //   full_select   one block of SELECT_THREADS threads per series: quantiles of the returns
@@ -120,8 +121,8 @@ extern "C" __global__ void __launch_bounds__(SELECT_THREADS)
     tails.high = out[2];
 }
 
-// Drawdowns of n ≤ BLOCK equities, `peak` the highest before. A thread walks BLOCK/LANES neighbours; `depths` is padded by
-// one in every such run, so that threads side by side meet different banks.
+// Drawdowns of n ≤ BLOCK equities, `peak` the highest before. A thread walks BLOCK/LANES neighbours; `depths` is padded
+// by one in every such run, so that threads side by side meet different banks.
 GB_DEVICE FallPart fall_block(const f64* equity, u32 n, f64 peak, f64* depths, f64* scratch) {
     const u32 each = BLOCK / LANES;
     const u32 begin = threadIdx.x * each;

@@ -6,7 +6,7 @@ use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape, P
 use super::error::EvaluateError;
 use super::layout::{self, EnvTrade};
 use super::metrics::METRIC;
-use super::rollout::ENV;
+use super::rollout::{ENV, ENV_STATE};
 use crate::metric::drawdown::Drawdown;
 use crate::metric::scan::{PairStats, ReturnStats};
 use crate::metric::stats::{EquityStats, TAIL, TailStats};
@@ -20,7 +20,7 @@ pub const SELECT_THREADS: usize = 512;
 
 /// Source of `full_measure`, `full_select`, `full_fall` and `full_join`.
 pub fn full_source() -> KernelSource {
-    let texts = [PRELUDE, ENV, REDUCE, SELECT, METRIC, FULL_METRICS];
+    let texts = [PRELUDE, ENV_STATE, ENV, REDUCE, SELECT, METRIC, FULL_METRICS];
     layout::define(KernelSource::new("full_metrics.cu").texts(&texts).exact())
         .define("LANES", LANES)
         .define("BLOCK", BLOCK)

@@ -1,8 +1,9 @@
 // Indicator tables: one column per indicator, one row per bar, so that neighbouring sets read neighbouring values.
 // CPU twin: policy::indicator::Stream. The same f64 operations in the same order, so the same bits; compile with
 // --fmad=false. Deterministic: every value is made by one thread.
-// Shapes: bars [n_bars] of the whole series up to the window's end; table [t1 − t0, stride], row t − t0 for bar t; columns of one kind
-// lie side by side from `first`, their lengths in `lengths` [3, n_column], of which all but the MACD have one.
+// Shapes: bars [n_bars] of the whole series up to the window's end; table [t1 − t0, stride], row t − t0 for bar t;
+// columns of one kind lie side by side from `first`, their lengths in `lengths` [3, n_column], of which all but the
+// MACD have one.
 //
 //   indicator_sma, indicator_stddev    a thread per (column, RESTART_BARS bars)
 //   indicator_ema, _rsi, _macd, _volatility   a thread per column, state carried from launch to launch
@@ -216,8 +217,8 @@ extern "C" __global__ void indicator_volatility(const EnvBar* __restrict__ bars,
     states[j] = s;
 }
 
-extern "C" __global__ void indicator_momentum(const EnvBar* __restrict__ bars, const u32* __restrict__ lengths, f64* table,
-                                              IndicatorColumns c) {
+extern "C" __global__ void indicator_momentum(const EnvBar* __restrict__ bars, const u32* __restrict__ lengths,
+                                              f64* table, IndicatorColumns c) {
     u32 j = blockIdx.x * blockDim.x + threadIdx.x;
     if (j >= c.n_own) return;
     u32 n = lengths[j];
@@ -288,7 +289,8 @@ extern "C" __global__ void indicator_extreme_double(const f64* __restrict__ in, 
     if (i < n) out[i] = i >= reach ? indicator_beyond(in[i], in[i - reach], highest) : in[i];
 }
 
-// Extreme of the n bars before each: two overlapping stretches of 2^k bars. levels [n_level, n_row]; row 0 is bar `base`.
+// Extreme of the n bars before each: two overlapping stretches of 2^k bars. levels [n_level, n_row]; row 0 is bar
+// `base`.
 extern "C" __global__ void indicator_extreme_gather(const f64* __restrict__ levels, const u32* __restrict__ lengths,
                                                     f64* table, IndicatorColumns c, u32 base, u32 n_row, u32 highest) {
     u32 j = blockIdx.x * blockDim.x + threadIdx.x;

@@ -7,7 +7,7 @@ use gigabar_gpu::header::PRELUDE;
 use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape, Plain};
 
 use super::layout::{self, EnvBar};
-use super::rollout::ENV;
+use super::rollout::{ENV, ENV_STATE};
 use crate::policy::indicator::{Indicator, RESTART_BARS, VARIANCE_FLOOR};
 
 const INDICATOR: (&str, &str) = ("indicator.cu", include_str!("indicator.cu"));
@@ -20,7 +20,7 @@ pub(crate) const ROWS_AT_ONCE: u32 = 2048;
 
 /// Source of every `indicator_*`.
 pub fn indicator_source() -> KernelSource {
-    let source = KernelSource::new("indicator.cu").texts(&[PRELUDE, ENV, INDICATOR]).exact();
+    let source = KernelSource::new("indicator.cu").texts(&[PRELUDE, ENV_STATE, ENV, INDICATOR]).exact();
     layout::define(source)
         .define("RESTART_BARS", format!("{RESTART_BARS}u"))
         .define("VARIANCE_FLOOR", format!("{VARIANCE_FLOOR:e}"))

@@ -1,11 +1,14 @@
 // One bar of every account, when the networks are too large to stay in a multiprocessor: Q from the shares of the head,
-// argmax or vote, life in the next bar, observation, layer 1. dense.cu computes the other layers between two steps; a CUDA
-// graph repeats the sequence, with the decision's number in device memory. Compile with --fmad=false, as rollout.cu.
-// Account a is decided by the VOTERS models from (a / n_row)·VOTERS on, over their row a % n_row. Block (a, v): every block of
-// an account decides and lives alike; block v makes layer 1 of its voter v, block 0 also writes the path. What a step
-// reads and what it writes are different buffers (clock, lives, and shares when there is one layer only), which take turns.
-// Shapes: bars, windows, rules, pairs, path columns as in rollout.cu; levels [n_model, N_ACTION]; share [n_model, n_row,
-// N_HEAD, LAST/4] and head_bias [n_model, N_HEAD]: summed they are the head's outputs; projected [n_model, n_row, chunk, H1];
+// argmax or vote, life in the next bar, observation, layer 1. dense.cu computes the other layers between two steps; a
+// CUDA graph repeats the sequence, with the decision's number in device memory. Compile with --fmad=false, as
+// rollout.cu.
+// Account a is decided by the VOTERS models from (a / n_row)·VOTERS on, over their row a % n_row. Block (a, v): every
+// block of an account decides and lives alike; block v makes layer 1 of its voter v, block 0 also writes the path. What
+// a step reads and what it writes are different buffers (clock, lives, and shares when there is one layer only), which
+// take turns.
+// Shapes: bars, windows, rules, pairs, path columns as in rollout.cu; levels [n_model, N_ACTION]; share [n_model,
+// n_row, N_HEAD, LAST/4] and head_bias [n_model, N_HEAD]: summed they are the head's outputs; projected [n_model,
+// n_row, chunk, H1];
 // portfolio [n_model, H1/4, 8, 4]; lives and accounts [n_account]; out: layer 1 [n_model, n_row, H1], or with a single
 // layer its share of the head.
 // Deterministic: fixed orders, no atomics. CPU twin: cpu::engine::simulate with learn's NetPolicy or EnsemblePolicy.
@@ -144,7 +147,8 @@ GB_DEVICE void live(StepShared& shared, const EnvWindow& window, u32 t, int warp
     for (int part = lane; part < LIVES_PER_WARP * N_PORTFOLIO; part += 32) {
         int life = warp + ACCOUNT_WARPS * (part / N_PORTFOLIO);
         int i = part % N_PORTFOLIO;
-        if (life < N_ACTION) shared.observed[life][i] = env_observed(shared.after[life], shared.bars[1].close, shared.bars[1].sigma, i);
+        if (life < N_ACTION)
+            shared.observed[life][i] = env_observed(shared.after[life], shared.bars[1].close, shared.bars[1].sigma, i);
     }
 }
 
@@ -188,8 +192,8 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS)
     first_layer(quad, projected, portfolio, observed, head + model * N_HEAD * LAST, out, row);
 }
 
-// Decision t of every account and the observation after it. While the head is summed up, the account already lives through
-// the next bar with every action.
+// Decision t of every account and the observation after it. While the head is summed up, the account already lives
+// through the next bar with every action.
 extern "C" __global__ void __launch_bounds__(STEP_THREADS)
     layered_step(const EnvBar* __restrict__ bars, const EnvWindow* __restrict__ windows,
                  const EnvRules* __restrict__ rules, const RolloutPair* __restrict__ pairs,
@@ -240,5 +244,6 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS)
         if (thread == 96) actions[pair.path + t] = (u8)action;
 #endif
     }
-    if (goes_on) first_layer(quad, projected, portfolio, shared.observed[action], head + model * N_HEAD * LAST, out, row);
+    if (goes_on)
+        first_layer(quad, projected, portfolio, shared.observed[action], head + model * N_HEAD * LAST, out, row);
 }

@@ -7,7 +7,7 @@ use gigabar_gpu::header::{ARGMAX, PRELUDE};
 use super::error::EvaluateError;
 use super::layout;
 use super::mlp::{MlpPolicy, MlpShape};
-use super::rollout::{ENV, MLP, PROJECT, WINDOW};
+use super::rollout::{ENV, ENV_STATE, MLP, OBSERVATION, PROJECT, WINDOW};
 use crate::cpu::observation::N_PORTFOLIO;
 use crate::ensemble::EnsembleVote;
 
@@ -177,7 +177,7 @@ impl LayeredPlan {
 
 /// Source of `layered_begin` and `layered_step`; `flags` are those of all rules together, `actions` writes every action.
 pub fn step_source(plan: &LayeredPlan, flags: u32, actions: bool) -> KernelSource {
-    let texts = [PRELUDE, ARGMAX, ENV, WINDOW, MLP, VOTE, LAYERED_HEADER, LAYERED];
+    let texts = [PRELUDE, ARGMAX, ENV_STATE, ENV, OBSERVATION, WINDOW, MLP, VOTE, LAYERED_HEADER, LAYERED];
     plan.define(KernelSource::new("layered.cu").texts(&texts).exact())
         .define("N_HIDDEN", plan.widths.len())
         .define("H1", plan.first_width())
@@ -200,7 +200,7 @@ pub fn dense_source(plan: &LayeredPlan, layer: usize) -> KernelSource {
 
 /// Source of `project_features` for the padded first layer.
 pub fn first_source(plan: &LayeredPlan) -> KernelSource {
-    let source = KernelSource::new("project.cu").texts(&[PRELUDE, ENV, WINDOW, PROJECT]);
+    let source = KernelSource::new("project.cu").texts(&[PRELUDE, ENV_STATE, ENV, WINDOW, PROJECT]);
     layout::define(source).define("N_FEATURE", plan.n_feature()).define("H1", plan.first_width())
 }
 

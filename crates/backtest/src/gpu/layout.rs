@@ -1,4 +1,4 @@
-//! The structs that cross to the device: `repr(C)` twins of `env.cuh`, their conversions, and the constants that reach
+//! The structs that cross to the device: `repr(C)` twins of `env_state.cuh`, their conversions, and the constants that reach
 //! CUDA by `-D`. Sizes are asserted on both sides.
 
 use gigabar_gpu::{KernelSource, Plain};
@@ -350,7 +350,7 @@ const _: () = assert!(size_of::<EnvStep>() == 48);
 #[allow(unsafe_code)]
 mod plain {
     use super::{EnvAccount, EnvBar, EnvRules, EnvTrade, EnvWindow, Plain, RolloutPair};
-    // SAFETY (all): repr(C) structs of numbers; env.cuh asserts the same sizes.
+    // SAFETY (all): repr(C) structs of numbers; env_state.cuh asserts the same sizes.
     unsafe impl Plain for EnvBar {}
     unsafe impl Plain for EnvRules {}
     unsafe impl Plain for EnvAccount {}

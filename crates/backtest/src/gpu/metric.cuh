@@ -1,7 +1,7 @@
-// Statistics of one block of at most BLOCK = 4096 elements by LANES = 256 threads, and how two neighbours join: metric::sum lane
-// for lane (256 lanes, folds, tree over neighbours), so the CPU's bits come out. CPU twins: metric::moments, metric::scan,
-// metric::trades. Compile with --fmad=false. Needs reduce.cuh and env.cuh. All threads of the block must call; `scratch` is shared
-// memory of 5·LANES elements.
+// Statistics of one block of at most BLOCK = 4096 elements by LANES = 256 threads, and how two neighbours join:
+// metric::sum lane for lane (256 lanes, folds, tree over neighbours), so the CPU's bits come out. CPU twins:
+// metric::moments, metric::scan, metric::trades. Compile with --fmad=false. Needs reduce.cuh and env.cuh. All threads
+// of the block must call; `scratch` is shared memory of 5·LANES elements.
 #pragma once
 
 // metric::Moments; n is a whole number.

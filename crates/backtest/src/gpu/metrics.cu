@@ -1,6 +1,6 @@
 // Per pair: total P&L, total return, Sharpe, maximal drawdown and counts, in f64. One block of 256 threads per pair.
-// The sums are metric.cuh's, so the CPU's bits come out. CPU twins: metric::total_pnl, metric::total_return, metric::sharpe,
-// metric::max_drawdown. Flags: --fmad=false.
+// The sums are metric.cuh's, so the CPU's bits come out. CPU twins: metric::total_pnl, metric::total_return,
+// metric::sharpe, metric::max_drawdown. Flags: --fmad=false.
 
 struct WindowSummary {
     f64 total_pnl;
@@ -16,8 +16,8 @@ struct WindowSummary {
 };
 static_assert(sizeof(WindowSummary) == 64, "WindowSummary");
 
-// The largest fall from a peak within one block of at most 4096 equities; `peak` is the highest before it and becomes the
-// highest after it.
+// The largest fall from a peak within one block of at most 4096 equities; `peak` is the highest before it and becomes
+// the highest after it.
 GB_DEVICE f64 drawdown_of(const f64* equity, u32 n, f64& peak, f64* scratch) {
     const u32 each = BLOCK / LANES;
     u32 first = threadIdx.x * each;

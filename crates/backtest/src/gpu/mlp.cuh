@@ -28,11 +28,11 @@ GB_DEVICE void named_arrive(int barrier, int n_threads) {
 }
 #endif
 
-// y = activation(W·x + b), W [OUT, IN]. Each warp owns OUT/8 outputs, as two half-warps of RO = OUT/16 outputs each; the 16
-// lanes of a half-warp split the inputs: input k = (c·16 + lane)·4 + e is the lane's number i = 4c + e of RI = IN/16. A
-// value loaded thus serves RO products, and 16 partial sums meet by shuffles in a fixed butterfly.
-// Weights of HELD of a lane's inputs live in registers, the rest in shared memory as [i, RO/4, thread] float4; the two kinds
-// alternate, so that shared memory delivers while registers multiply.
+// y = activation(W·x + b), W [OUT, IN]. Each warp owns OUT/8 outputs, as two half-warps of RO = OUT/16 outputs each;
+// the 16 lanes of a half-warp split the inputs: input k = (c·16 + lane)·4 + e is the lane's number i = 4c + e of RI =
+// IN/16. A value loaded thus serves RO products, and 16 partial sums meet by shuffles in a fixed butterfly.
+// Weights of HELD of a lane's inputs live in registers, the rest in shared memory as [i, RO/4, thread] float4; the two
+// kinds alternate, so that shared memory delivers while registers multiply.
 template <int IN, int OUT, int HELD>
 struct Dense {
     static constexpr int RO = OUT / 16;
@@ -74,8 +74,8 @@ struct Dense {
         for (int p = 0; p < PER_LANE; ++p) bias[p] = packed[IN * OUT + first_output(thread) + p];
     }
 
-    // x [BATCH, x_stride] and y [BATCH, y_stride] lie in shared memory; a weight is read once for the whole batch. The caller
-    // synchronises.
+    // x [BATCH, x_stride] and y [BATCH, y_stride] lie in shared memory; a weight is read once for the whole batch. The
+    // caller synchronises.
     template <int BATCH>
     GB_DEVICE void apply(const f32* x, int x_stride, const f32* shared, f32* y, int y_stride, int thread) const {
         int slice = thread % 16;

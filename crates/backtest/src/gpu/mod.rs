@@ -1,9 +1,8 @@
 //! Evaluation on a GPU: every policy over every window in one go, without leaving the device until one small read.
 //!
 //! `env.cuh` repeats [`cpu::account`](crate::cpu::account) bit for bit; `replay.cu` runs it over windows with given
-//! levels, `rollout.cu` with a network; `metrics.cu` reduces the paths to a few numbers, `full_metrics.cu` to everything a report
-//! is made of. [`GpuBacktestEvaluator`] is the way in; [`GpuSweep`] runs
-//! the parameter sets of a rule strategy.
+//! levels, `rollout.cu` with a network; `metrics.cu` reduces the paths to a few numbers, `full_metrics.cu` to everything
+//! a report is made of. [`GpuBacktestEvaluator`] is the way in; [`GpuSweep`] runs the parameter sets of a rule strategy.
 
 mod convert;
 mod error;
@@ -27,5 +26,5 @@ pub use full_metrics::window_stats;
 pub use layered::LayeredPlan;
 pub use metrics::WindowSummary;
 pub use mlp::{MlpActivation, MlpPlan, MlpPolicy, MlpShape};
-pub use rollout::ENV;
+pub use rollout::{ENV, ENV_STATE, OBSERVATION};
 pub use sweep::GpuSweep;

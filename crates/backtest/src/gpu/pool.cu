@@ -1,5 +1,6 @@
 // Columns made of columns: holding the instrument over each window, and windows strung together as one account.
-// CPU twins: report::hold, report::pool. Compile with --fmad=false. Grid: x one block row per window or span, y shares of it.
+// CPU twins: report::hold, report::pool. Compile with --fmad=false. Grid: x one block row per window or span, y shares
+// of it.
 // Deterministic: every element is written once.
 
 // Close to close without costs: equity [n_bars] and returns [n_bars − 1] of every window, both at the window's row.

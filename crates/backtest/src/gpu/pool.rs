@@ -5,7 +5,7 @@ use gigabar_gpu::{Buffer, Device, GpuError, KernelSource, LaunchShape, Plain};
 
 use super::full_metrics::FullSeries;
 use super::layout;
-use super::rollout::{ENV, MarketBuffers, WINDOW};
+use super::rollout::{ENV, ENV_STATE, MarketBuffers, WINDOW};
 use crate::report::takeover;
 
 const POOL: (&str, &str) = ("pool.cu", include_str!("pool.cu"));
@@ -16,7 +16,7 @@ const SHARES: u32 = 32;
 
 /// Source of `pool_hold` and `pool_chain`.
 pub fn pool_source() -> KernelSource {
-    layout::define(KernelSource::new("pool.cu").texts(&[PRELUDE, ENV, WINDOW, POOL]).exact())
+    layout::define(KernelSource::new("pool.cu").texts(&[PRELUDE, ENV_STATE, ENV, WINDOW, POOL]).exact())
 }
 
 /// One window on its way into an account: addresses of its columns and of where they go.

@@ -1,7 +1,8 @@
 // Layer 1 on the features, for all bars of a launch at once: whatever does not depend on the account.
 // projected[p, t − t0, j] = bias[j] + Σ_f features[row(p) + t, f]·weight[f, j], f32, fmaf in order of f.
 // features [n_rows, N_FEATURE]; weight [n_policy, N_FEATURE, H1]; bias [n_policy, H1]; projected [n_pair, chunk, H1].
-// Grid (bars/128, H1/TILE_OUT, pairs); 256 threads, each 8 bars × OUT_EACH outputs. CPU twin: learn's PlainNet, first layer.
+// Grid (bars/128, H1/TILE_OUT, pairs); 256 threads, each 8 bars × OUT_EACH outputs. CPU twin: learn's PlainNet, first
+// layer.
 
 #define TILE_BARS 128
 #define TILE_OUT (H1 % 128 == 0 ? 128 : 64)

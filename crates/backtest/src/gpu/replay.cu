@@ -1,5 +1,5 @@
-// Given levels, T steps of many (policy, window) pairs in one launch; the accounts go on from launch to launch. One thread per
-// pair, in blocks narrow enough that every multiprocessor has some. CPU twin: cpu::engine::replay.
+// Given levels, T steps of many (policy, window) pairs in one launch; the accounts go on from launch to launch. One
+// thread per pair, in blocks narrow enough that every multiprocessor has some. CPU twin: cpu::engine::replay.
 // Compile with --fmad=false: money is f64 and equals the CPU engine's bit for bit.
 // Shapes: bars [n_rows], windows [n_window], rules [n_rules], pairs and accounts [n_pair]; levels and path columns are
 // [Σ n_bars] with a pair's first element at `path`. Deterministic: no thread sees another's data.
@@ -15,8 +15,8 @@ struct KeepTrades {
     }
 };
 
-// cash, units and level_held are written with WRITE_PATH only. trade_start [n_pair + 1]: where a pair's trades begin and,
-// next to it, where they have to end.
+// cash, units and level_held are written with WRITE_PATH only. trade_start [n_pair + 1]: where a pair's trades begin
+// and, next to it, where they have to end.
 extern "C" __global__ void replay_given(const EnvBar* __restrict__ bars, const EnvWindow* __restrict__ windows,
                                         const EnvRules* __restrict__ rules, const RolloutPair* __restrict__ pairs,
                                         const f64* __restrict__ levels, EnvAccount* accounts, f64* equity,

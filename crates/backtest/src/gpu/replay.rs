@@ -7,7 +7,7 @@ use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape};
 
 use super::layout::{self, EnvTrade, RolloutPair};
 use super::pool::shared_windows;
-use super::rollout::{ENV, MarketBuffers, PathBuffers, WINDOW};
+use super::rollout::{ENV, ENV_STATE, MarketBuffers, PathBuffers, WINDOW};
 
 const REPLAY: (&str, &str) = ("replay.cu", include_str!("replay.cu"));
 /// Blocks a multiprocessor can hold at least, so that as many warps run side by side.
@@ -16,7 +16,7 @@ const WARP: usize = 32;
 
 /// Source of `replay_given` and `replay_levels`; `flags` are those of all rules together, `path` writes cash, units and level too.
 pub fn given_source(flags: u32, path: bool) -> KernelSource {
-    let source = KernelSource::new("replay.cu").texts(&[PRELUDE, ENV, WINDOW, REPLAY]).exact();
+    let source = KernelSource::new("replay.cu").texts(&[PRELUDE, ENV_STATE, ENV, WINDOW, REPLAY]).exact();
     layout::define(source).define("WRITE_PATH", u32::from(path)).define("ENV_FLAGS", format!("{flags}u"))
 }
 

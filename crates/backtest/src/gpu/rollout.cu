@@ -1,5 +1,5 @@
-// T steps of many (policy, window) pairs in one launch, levels by argmax of the network; the accounts go on from launch to
-// launch. Compile with --fmad=false: money is f64 and equals the CPU engine's bit for bit given the same levels.
+// T steps of many (policy, window) pairs in one launch, levels by argmax of the network; the accounts go on from launch
+// to launch. Compile with --fmad=false: money is f64 and equals the CPU engine's bit for bit given the same levels.
 // One block per up to SLOTS pairs of one policy. Deterministic: fixed trees only, no atomics.
 // CPU twin: cpu::engine::simulate with learn's NetPolicy.
 // Shapes: bars [n_rows], windows [n_window], rules [n_rules], pairs and accounts [n_pair]; block b has the pairs
@@ -83,8 +83,8 @@ GB_DEVICE void compute_group(BlockShared& shared, f32* weights_shared, const f32
     f32* weights_shared3 = weights_shared + Layer2::SHARED_FLOATS;
     layer3.load(rest, weights_shared3, thread);
 #endif
-    // Rows of projected features of the batch of a group at a step; empty slots read the first pair's, for nobody. The buffer
-    // goes two rows beyond the last.
+    // Rows of projected features of the batch of a group at a step; empty slots read the first pair's, for nobody. The
+    // buffer goes two rows beyond the last.
     u32 stride = chunk * H1;
     auto row_of = [&](u32 group, u32 step, int b) {
         u32 s = (u32)b * GROUPS + group;
@@ -170,8 +170,9 @@ GB_DEVICE void copy_words(void* to, const void* from, u32 bytes, int thread, int
     for (u32 i = (u32)thread; i < bytes / 4; i += (u32)n_threads) ((u32*)to)[i] = ((const u32*)from)[i];
 }
 
-// Block: 4 account warps, then 8 compute warps. `one` is rules[0]. projected [n_pair, chunk, H1]; packed [n_policy, WEIGHT_FLOATS]; levels
-// [n_policy, N_ACTION]; dynamic shared memory: BlockShared, then the weights that registers do not hold.
+// Block: 4 account warps, then 8 compute warps. `one` is rules[0]. projected [n_pair, chunk, H1]; packed [n_policy,
+// WEIGHT_FLOATS]; levels [n_policy, N_ACTION]; dynamic shared memory: BlockShared, then the weights that registers do
+// not hold.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     rollout_greedy(const EnvBar* __restrict__ bars, const EnvWindow* __restrict__ windows,
                    const EnvRules* __restrict__ rules, const RolloutPair* __restrict__ pairs,

@@ -7,8 +7,12 @@ use super::layout::{self, EnvAccount, EnvBar, EnvRules, EnvWindow, RolloutPair};
 use super::metrics::METRIC;
 use super::mlp::MlpPlan;
 
-/// The account and one bar of its life, for kernels and for a host compiler.
+/// An account and its rules, for kernels and for a host compiler.
+pub const ENV_STATE: (&str, &str) = ("env_state.cuh", include_str!("env_state.cuh"));
+/// One bar of an account's life; needs [`ENV_STATE`].
 pub const ENV: (&str, &str) = ("env.cuh", include_str!("env.cuh"));
+/// What a policy sees of its account; needs [`ENV`].
+pub const OBSERVATION: (&str, &str) = ("observation.cuh", include_str!("observation.cuh"));
 pub(crate) const WINDOW: (&str, &str) = ("window.cuh", include_str!("window.cuh"));
 pub(crate) const MLP: (&str, &str) = ("mlp.cuh", include_str!("mlp.cuh"));
 const ACCOUNT: (&str, &str) = ("account.cuh", include_str!("account.cuh"));
@@ -25,7 +29,9 @@ pub(crate) const MAX_GRID_Z: usize = 65_535;
 /// Source of `rollout_greedy`; `flags` are those of all rules together, `one_rules` says that all windows share one set of
 /// them, `actions` writes every action.
 pub fn greedy_source(plan: &MlpPlan, flags: u32, one_rules: bool, actions: bool) -> KernelSource {
-    let source = KernelSource::new("rollout.cu").texts(&[PRELUDE, ARGMAX, ENV, WINDOW, MLP, ACCOUNT, ROLLOUT]).exact();
+    let source = KernelSource::new("rollout.cu")
+        .texts(&[PRELUDE, ARGMAX, ENV_STATE, ENV, OBSERVATION, WINDOW, MLP, ACCOUNT, ROLLOUT])
+        .exact();
     let source = if plan.moves_registers { source.arch_specific() } else { source };
     plan.define(layout::define(source))
         .define("WRITE_ACTIONS", u32::from(actions))
@@ -35,13 +41,14 @@ pub fn greedy_source(plan: &MlpPlan, flags: u32, one_rules: bool, actions: bool)
 
 /// Source of `project_features`.
 pub fn project_source(plan: &MlpPlan) -> KernelSource {
-    let source = KernelSource::new("project.cu").texts(&[PRELUDE, ENV, WINDOW, PROJECT]);
+    let source = KernelSource::new("project.cu").texts(&[PRELUDE, ENV_STATE, ENV, WINDOW, PROJECT]);
     plan.define(layout::define(source)).define("N_FEATURE", plan.n_feature())
 }
 
 /// Source of `metrics_summarise`.
 pub fn metrics_source() -> KernelSource {
-    let source = KernelSource::new("metrics.cu").texts(&[PRELUDE, ENV, WINDOW, REDUCE, METRIC, METRICS]).exact();
+    let source =
+        KernelSource::new("metrics.cu").texts(&[PRELUDE, ENV_STATE, ENV, WINDOW, REDUCE, METRIC, METRICS]).exact();
     super::metrics::CONSTANTS
         .into_iter()
         .fold(layout::define(source), |source, (name, bit)| source.define(name, format!("{bit}u")))

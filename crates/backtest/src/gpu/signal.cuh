@@ -1,12 +1,13 @@
-// What a rule strategy wants at a bar's close, in four bits (SIGNAL_*). CPU twins: policy::strategy::Strategy::signal and
-// Strategy::level of each strategy, and policy::strategy::Signal::apply. Comparisons with NaN are false: what is undefined gives no signal.
+// What a rule strategy wants at a bar's close, in four bits (SIGNAL_*). CPU twins: policy::strategy::Strategy::signal
+// and Strategy::level of each strategy, and policy::strategy::Signal::apply. Comparisons with NaN are false: what is
+// undefined gives no signal.
 #pragma once
 
 // One parameter set. Layout twin: gpu/sweep.rs.
 struct SweepSet {
     u32 column[MAX_INPUTS];         // of the indicator table
-    f64 threshold[MAX_THRESHOLDS];  // RSI: low, high; Bollinger: width; momentum: threshold; vol-target: target, cap, step,
-                                    // whether there is a trend
+    f64 threshold[MAX_THRESHOLDS];  // RSI: low, high; Bollinger: width; momentum: threshold; vol-target: target, cap,
+                                    // step, whether there is a trend
     u32 below;                      // SIGNAL_SHORT, or with long_only SIGNAL_LEAVE_LONG
     u32 unused;
 };

@@ -7,7 +7,8 @@
 //   sweep_walk      the accounts; a warp per `lanes` sets, all of its lanes fetch bars
 //
 // A warp's bar costs what its slowest lane's costs, and a trade costs twenty quiet bars. So an account does not step
-// through quiet bars: while it holds its level, its cash and units do not change, and equity is cash + units·close. Each tile has two parts:
+// through quiet bars: while it holds its level, its cash and units do not change, and equity is cash + units·close.
+// Each tile has two parts:
 // the trades (env_step at each bar whose level differs, all lanes at their own bar), then the statistics of all bars.
 //
 // SIZED: for a strategy whose level is the side times a size, which is computed where the level is needed.
@@ -145,8 +146,9 @@ GB_DEVICE bool sweep_quiet(const EnvRules& rules, const EnvAccount& a, f64 low, 
 }
 
 // The trades of a tile's n decisions. Bit i of the result: cash or units may have changed in bar i.
-GB_DEVICE u32 sweep_trade(const EnvRules& rules, EnvAccount& a, WalkShared& shared, const EnvBar* bars, u32 wanted, u32 n,
-                          bool last, f64 low, f64 high, u32 t, int lane, CountWins& sink, const SweepSizes& sizes) {
+GB_DEVICE u32 sweep_trade(const EnvRules& rules, EnvAccount& a, WalkShared& shared, const EnvBar* bars, u32 wanted,
+                          u32 n, bool last, f64 low, f64 high, u32 t, int lane, CountWins& sink,
+                          const SweepSizes& sizes) {
     u32 changed = 0;
     u32 n_changed = 0;
     u32 at = 0;
@@ -179,8 +181,8 @@ GB_DEVICE u32 sweep_trade(const EnvRules& rules, EnvAccount& a, WalkShared& shar
 // Whether divisions by x and of x stay clear of overflow and of subnormal numbers.
 GB_DEVICE bool sweep_usual(f64 x) { return (u32)((u64)__double_as_longlong(x) >> 52) - 500u < 1000u; }
 
-// a / b of usual numbers: the instructions a division compiles to, without the call for unusual ones that keeps neighbouring divisions
-// from running side by side. Correctly rounded.
+// a / b of usual numbers: the instructions a division compiles to, without the call for unusual ones that keeps
+// neighbouring divisions from running side by side. Correctly rounded.
 GB_DEVICE f64 sweep_quotient(f64 a, f64 b) {
 #if defined(__CUDACC__)
     f64 y;
@@ -261,7 +263,8 @@ GB_DEVICE void sweep_count(SweepState& s, const WalkShared& shared, const EnvBar
     s.m2 += sums.squares - sums.sum * shift;
 }
 
-// The rules come by address: taken by value, NVVM 13.0 reads the first cash from them where the loop's own cash belongs.
+// The rules come by address: taken by value, NVVM 13.0 reads the first cash from them where the loop's own cash
+// belongs.
 extern "C" __global__ void __launch_bounds__(32, WALK_WARPS)
     sweep_walk(const EnvRules* __restrict__ own_rules, const EnvBar* __restrict__ bars, const f64* __restrict__ lows,
                const f64* __restrict__ highs, const u64* __restrict__ signals, EnvAccount* accounts, SweepState* states,
@@ -314,8 +317,8 @@ extern "C" __global__ void __launch_bounds__(32, WALK_WARPS)
             const EnvBar* tile = shared.bars[parity];
             const SweepSet* set = sets + index;
             SweepSizes sizes{set, SIZED ? table + (i64)first * stride + set->column[0] : table, stride, root_year};
-            u32 changed = sweep_trade(rules, account, shared, tile, wanted, n, last, low, high, span.start + from, lane, sink,
-                                      sizes);
+            u32 changed = sweep_trade(rules, account, shared, tile, wanted, n, last, low, high, span.start + from, lane,
+                                      sink, sizes);
             sweep_count(state, shared, tile, changed, n, cash, units, lane);
         }
 #pragma unroll

@@ -11,7 +11,7 @@ use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape, P
 use super::error::EvaluateError;
 use super::indicator::{ROWS_AT_ONCE, TableBuffers, TableKernels};
 use super::layout::{self as env, EnvAccount, EnvBar, EnvRules};
-use super::rollout::ENV;
+use super::rollout::{ENV, ENV_STATE};
 use crate::cpu::engine::{Market, Rules};
 use crate::policy::Grid;
 use crate::policy::indicator::RESTART_BARS;
@@ -37,7 +37,7 @@ const MAX_BARS: usize = 1 << 29;
 
 /// Source of `sweep_*`; `flags` are those of the rules, `sized` is that of the plan.
 pub fn sweep_source(flags: u32, sized: bool) -> KernelSource {
-    let source = KernelSource::new("sweep.cu").texts(&[PRELUDE, ENV, SIGNAL, SWEEP]).exact();
+    let source = KernelSource::new("sweep.cu").texts(&[PRELUDE, ENV_STATE, ENV, SIGNAL, SWEEP]).exact();
     let signals = [
         ("SIGNAL_LONG", Signal::LONG),
         ("SIGNAL_SHORT", Signal::SHORT),

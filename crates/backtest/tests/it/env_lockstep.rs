@@ -7,8 +7,8 @@ use std::process::Command;
 use gigabar_backtest::Trade;
 use gigabar_backtest::cpu::account::Account;
 use gigabar_backtest::cpu::engine::Rules;
-use gigabar_backtest::gpu::ENV;
 use gigabar_backtest::gpu::layout::{EnvAccount, EnvBar, EnvRules, EnvStep, EnvTrade, constants};
+use gigabar_backtest::gpu::{ENV, ENV_STATE, OBSERVATION};
 use gigabar_gpu::header::PRELUDE;
 use libloading::Library;
 
@@ -30,7 +30,7 @@ type StepFn = unsafe extern "C" fn(
     *mut EnvStep,
 ) -> u32;
 
-/// `env.cuh` as a shared library.
+/// `env.cuh` and `observation.cuh` as a shared library.
 struct Host {
     library: Library,
     _folder: tempfile::TempDir,
@@ -40,7 +40,7 @@ impl Host {
     fn build() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (source, library) = (folder.path().join("env.cpp"), folder.path().join("libenv.so"));
-        let texts = [PRELUDE, ENV, ("env_host.cpp", include_str!("env_host.cpp"))];
+        let texts = [PRELUDE, ENV_STATE, ENV, OBSERVATION, ("env_host.cpp", include_str!("env_host.cpp"))];
         let joined: String = texts.iter().map(|(file, text)| format!("#line 1 \"{file}\"\n{text}\n")).collect();
         std::fs::write(&source, joined.replace("#pragma once", "")).unwrap();
         let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());

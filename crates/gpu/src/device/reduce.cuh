@@ -1,4 +1,5 @@
-// Block-wide reductions and scans of fixed shape: the same input gives the same bits. CPU twin: metric::sum::fold_lanes.
+// Block-wide reductions and scans of fixed shape: the same input gives the same bits. CPU twin:
+// metric::sum::fold_lanes.
 // All threads of the block must call. `scratch` is shared memory, free again on return. THREADS is a power of two.
 #pragma once
 
@@ -58,7 +59,8 @@ GB_DEVICE void block_reduce_all(f64 (&values)[K], f64* scratch, Op op) {
     __syncthreads();
 }
 
-// Maximum over the threads before this one; `identity` for thread 0. Exact, so its order does not matter. `scratch` [THREADS].
+// Maximum over the threads before this one; `identity` for thread 0. Exact, so its order does not matter. `scratch`
+// [THREADS].
 template <int THREADS>
 GB_DEVICE f64 block_max_before(f64 value, f64 identity, f64* scratch) {
     int lane = (int)threadIdx.x;

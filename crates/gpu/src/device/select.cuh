@@ -1,6 +1,7 @@
-// Quantiles of one series by one block, without sorting: a radix select on keys that order as the numbers do. Counting is
-// in integers, so the results are the exact order statistics whatever order the threads count in.
-// CPU twin: metric::quantile. Needs reduce.cuh. All threads of the block must call; THREADS is a power of two, 2048 at most.
+// Quantiles of one series by one block, without sorting: a radix select on keys that order as the numbers do. Counting
+// is in integers, so the results are the exact order statistics whatever order the threads count in.
+// CPU twin: metric::quantile. Needs reduce.cuh. All threads of the block must call; THREADS is a power of two, 2048 at
+// most.
 #pragma once
 
 static constexpr int SELECT_BITS = 11;  // of the key, counted in one pass
@@ -72,8 +73,8 @@ GB_DEVICE void select_among_few(SelectShared<THREADS, K>& s, int k, u64 above) {
     }
 }
 
-// Quantiles q[K] of values[n] (n < 2^32), NaN skipped, linear interpolation between order statistics; NaN where there is none: an empty
-// series or q outside [0, 1]. Every thread gets them.
+// Quantiles q[K] of values[n] (n < 2^32), NaN skipped, linear interpolation between order statistics; NaN where there
+// is none: an empty series or q outside [0, 1]. Every thread gets them.
 template <int THREADS, int K>
 GB_DEVICE void block_quantiles(const f64* __restrict__ values, i64 n, const f64 (&q)[K], f64 (&out)[K],
                                SelectShared<THREADS, K>& s) {

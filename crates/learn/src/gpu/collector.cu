@@ -1,7 +1,9 @@
 // Experience of N_ENV environments a learner: observe, live one bar ε-greedily, store what is finished in the ring.
 // CPU twin: collector::Collector, equal bit for bit in everything but the device's own logarithm and power.
-// Compile with --fmad=false. Arrays begin [K, N_ENV]; an observation is a row of ROW_FLOATS: features, portfolio, zeros.
-// Deterministic: an environment is one warp's, its place in the ring the same whoever is first; random numbers are functions of (seed, environment, step).
+// Compile with --fmad=false. Arrays begin [K, N_ENV]; an observation is a row of ROW_FLOATS: features, portfolio,
+// zeros.
+// Deterministic: an environment is one warp's, its place in the ring the same whoever is first; random numbers are
+// functions of (seed, environment, step).
 
 // What all transitions that end with one bar share: where they bootstrap.
 struct EnvAfter {
@@ -51,7 +53,8 @@ extern "C" __global__ void __launch_bounds__(32)
 GB_DEVICE u32 choose(const LearnerParams& p, EnvPlace& place, u32 e, const f32* q, f64 epsilon) {
     PhiloxWords words = philox_block(p.seed, STREAM_EXPLORE | e, place.steps);
     place.steps += 1;
-    return unit_f64(words.v[0], words.v[1]) < epsilon ? index_below(words.v[2], N_ACTION) : (u32)argmax<(int)N_ACTION>(q);
+    return unit_f64(words.v[0], words.v[1]) < epsilon ? index_below(words.v[2], N_ACTION)
+                                                      : (u32)argmax<(int)N_ACTION>(q);
 }
 
 // A new flat account at a random start; the reward's moving averages live on.
@@ -75,8 +78,8 @@ GB_DEVICE void count(EnvTally& tally, f64 reward, const EnvStep& step) {
     tally.ruins += step.ruined;
 }
 
-// One bar of one environment: Env::choose and Env::live but for the transitions themselves. `portfolio` is the observation acted
-// on and becomes the next one. Returns the action.
+// One bar of one environment: Env::choose and Env::live but for the transitions themselves. `portfolio` is the
+// observation acted on and becomes the next one. Returns the action.
 GB_DEVICE u32 live(const LearnerParams& p, const EnvBar* bars, const f64* levels, const f32* q, f64 epsilon, u32 e,
                    EnvAccount& account, EnvPlace& place, PendingStep* pending, EnvTally& tally, EnvAfter& after,
                    f32* portfolio) {
@@ -107,8 +110,9 @@ GB_DEVICE u32 live(const LearnerParams& p, const EnvBar* bars, const f64* levels
     return action;
 }
 
-// One bar of every environment for the values q [K, N_ENV, N_ACTION] of its row, and the rows of the next decision. One warp an
-// environment, of which lane 0 lives; grid: x environments, y learners. Between two calls collector_store must run.
+// One bar of every environment for the values q [K, N_ENV, N_ACTION] of its row, and the rows of the next decision. One
+// warp an environment, of which lane 0 lives; grid: x environments, y learners. Between two calls collector_store must
+// run.
 extern "C" __global__ void __launch_bounds__(32)
     collector_step(const LearnerParams* __restrict__ params, const LearnerState* __restrict__ states,
                    const EnvBar* __restrict__ bars, const f32* __restrict__ features, const f64* __restrict__ levels,
@@ -160,8 +164,9 @@ GB_DEVICE void write_transition(const LearnerParams& p, const RingView& ring, u6
     }
 }
 
-// Numbers the transitions that the bar finished, environment after environment and oldest first, as the CPU writes them; gives their
-// slots the largest priority seen; then the learner's counts. One block a learner, a thread an environment, in turns.
+// Numbers the transitions that the bar finished, environment after environment and oldest first, as the CPU writes
+// them; gives their slots the largest priority seen; then the learner's counts. One block a learner, a thread an
+// environment, in turns.
 extern "C" __global__ void __launch_bounds__(STORE_THREADS)
     collector_count(LearnerState* states, CollectorView view, ReplayView replay) {
     __shared__ u32 scratch[STORE_THREADS];
@@ -193,11 +198,10 @@ extern "C" __global__ void __launch_bounds__(STORE_THREADS)
     }
 }
 
-// Writes the transitions that collector_count has numbered, and drops them. Of more than the ring holds the last ones stay. A
-// thread an environment; grid: x environments, y learners.
-extern "C" __global__ void
-    collector_store(const LearnerParams* __restrict__ params, const LearnerState* __restrict__ states, CollectorView view,
-                    RingView ring) {
+// Writes the transitions that collector_count has numbered, and drops them. Of more than the ring holds the last ones
+// stay. A thread an environment; grid: x environments, y learners.
+extern "C" __global__ void collector_store(const LearnerParams* __restrict__ params,
+                                           const LearnerState* __restrict__ states, CollectorView view, RingView ring) {
     u32 k = blockIdx.y;
     u32 e = blockIdx.x * blockDim.x + threadIdx.x;
     if (e >= N_ENV) return;

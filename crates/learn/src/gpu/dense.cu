@@ -1,8 +1,8 @@
 // One hidden layer of all learners over all their rows: forward, and back to the layer before. tile.cuh.
 //   dense_forward   y = f(W·x + b)            [rows, IN] → [rows, OUT]
 //   dense_backward  dx = (W'·dy)·f'(x)        [rows, OUT] → [rows, IN], x the activations of the layer before
-// Rows come in segments of n_row: a segment is one pass of one network. The last of several uses the target network, the others
-// the online one. Grid (tiles of rows, tiles of outputs or inputs, K·n_segment), block Tile::THREADS.
+// Rows come in segments of n_row: a segment is one pass of one network. The last of several uses the target network,
+// the others the online one. Grid (tiles of rows, tiles of outputs or inputs, K·n_segment), block Tile::THREADS.
 // Deterministic: every element is summed by one thread, or by SPLIT of them in fixed order. CPU twin: net::ops::Dense.
 
 #if ACTIVATION == ACTIVATION_SILU
@@ -11,7 +11,8 @@
 #define KEEPS_SUM 0
 #endif
 
-// x [K, n_in_segment, n_row, IN_STRIDE]: the first segment reads the first, segment s reads segment min(s, n_in_segment − 1).
+// x [K, n_in_segment, n_row, IN_STRIDE]: the first segment reads the first, segment s reads segment min(s, n_in_segment
+// − 1).
 // online, target [K, PARAMS]. y [K, n_segment, n_row, OUT_STRIDE]. z [K, n_row, OUT_STRIDE]: before f, of segment 0.
 extern "C" __global__ void __launch_bounds__(Tile::THREADS)
     dense_forward(const f32* __restrict__ x, const f32* __restrict__ online, const f32* __restrict__ target,
@@ -49,7 +50,8 @@ extern "C" __global__ void __launch_bounds__(Tile::THREADS)
     }
 }
 
-// dy [K, n_row, OUT_STRIDE]. x [K, n_segment, n_row, IN_STRIDE], segment 0 of it; z [K, n_row, IN_STRIDE]: x before f. dx [K, n_row, IN_STRIDE].
+// dy [K, n_row, OUT_STRIDE]. x [K, n_segment, n_row, IN_STRIDE], segment 0 of it; z [K, n_row, IN_STRIDE]: x before f.
+// dx [K, n_row, IN_STRIDE].
 extern "C" __global__ void __launch_bounds__(Tile::THREADS)
     dense_backward(const f32* __restrict__ dy, const f32* __restrict__ online, const f32* __restrict__ x,
                    const f32* __restrict__ z, f32* __restrict__ dx, u32 n_row, u32 n_segment) {

@@ -1,5 +1,5 @@
-// What environments carry from epoch to epoch: begin an epoch, or look at it. A thread an environment. Needs collector.cu's
-// CollectorView. CPU twins: collector::Collector::begin_epoch, epoch_state::EpochState::of.
+// What environments carry from epoch to epoch: begin an epoch, or look at it. A thread an environment. Needs
+// collector.cu's CollectorView. CPU twins: collector::Collector::begin_epoch, epoch_state::EpochState::of.
 
 // epoch_state.rs has the same.
 struct EpochState {

@@ -1,4 +1,5 @@
-// Sums of all threads of a block in a fixed tree: lanes by a butterfly, then warp after warp. Every thread gets the result.
+// Sums of all threads of a block in a fixed tree: lanes by a butterfly, then warp after warp. Every thread gets the
+// result.
 #pragma once
 
 GB_DEVICE f64 warp_sum(f64 x) {
@@ -34,7 +35,8 @@ GB_DEVICE f64 block_largest(f64 x, f64* scratch) {
     __syncthreads();
     f64 top = scratch[0];
 #pragma unroll
-    for (int warp = 1; warp < THREADS / 32; ++warp) top = scratch[warp] > top || scratch[warp] != scratch[warp] ? scratch[warp] : top;
+    for (int warp = 1; warp < THREADS / 32; ++warp)
+        top = scratch[warp] > top || scratch[warp] != scratch[warp] ? scratch[warp] : top;
     __syncthreads();
     return top;
 }

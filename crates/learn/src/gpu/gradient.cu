@@ -1,6 +1,7 @@
-// The gradient of every parameter of all learners: dW = dy'·x, db = column sums of dy, one launch for all layers. tile.cuh.
-// Grid (tiles of all jobs together, K), block Tile::THREADS. A block makes one tile of one layer's dW; the tiles in a layer's
-// first column of tiles add up db on the way. Also each tile's sum of squares, for the global norm.
+// The gradient of every parameter of all learners: dW = dy'·x, db = column sums of dy, one launch for all layers.
+// tile.cuh.
+// Grid (tiles of all jobs together, K), block Tile::THREADS. A block makes one tile of one layer's dW; the tiles in a
+// layer's first column of tiles add up db on the way. Also each tile's sum of squares, for the global norm.
 // Deterministic: sums over rows in the fixed order of tile.cuh. CPU twin: net::ops::Dense::bwd.
 
 // One layer. Rows of learner k begin at dy + k·dy_learner and x + k·x_learner.

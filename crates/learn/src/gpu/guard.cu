@@ -1,6 +1,7 @@
-// The end of a gradient step: new priorities, progress, the guard's running mean, the epoch's statistics. One cluster of CLUSTER
-// blocks a learner: all of them update the priorities, and while the first sums the top of the tree, the last books the
-// step. Needs replay.cuh, fold.cuh, guard.cuh. Deterministic. CPU twins: replay::Sampler::update, guard::Guard, Trainer::learn.
+// The end of a gradient step: new priorities, progress, the guard's running mean, the epoch's statistics. One cluster
+// of CLUSTER blocks a learner: all of them update the priorities, and while the first sums the top of the tree, the
+// last books the step. Needs replay.cuh, fold.cuh, guard.cuh. Deterministic. CPU twins: replay::Sampler::update,
+// guard::Guard, Trainer::learn.
 
 #if CLUSTER > 1
 #define GUARD_CLUSTER __cluster_dims__(CLUSTER, 1, 1)
@@ -29,7 +30,8 @@ GB_DEVICE QSums q_sums(const LossRow* rows, f64* scratch) {
 }
 
 // One thread's work.
-GB_DEVICE void book(const LearnerParams& p, LearnerState& state, const StepResult& step, const QSums& q, LearnerEpoch& epoch) {
+GB_DEVICE void book(const LearnerParams& p, LearnerState& state, const StepResult& step, const QSums& q,
+                    LearnerEpoch& epoch) {
     state.grad_steps += 1;
     epoch.steps += 1;
     guard_follow(p, state, step);

@@ -46,7 +46,8 @@ GB_DEVICE u32 guard_verdict(const LearnerParams& p, const LearnerState& state, f
     return verdict;
 }
 
-// The running mean of the loss takes in a good step's; of a spike as much as is none, so that a lasting change is followed.
+// The running mean of the loss takes in a good step's; of a spike as much as is none, so that a lasting change is
+// followed.
 GB_DEVICE void guard_follow(const LearnerParams& p, LearnerState& state, const StepResult& step) {
     if (step.verdict & GUARD_NOT_FINITE) return;
     f64 loss = step.verdict & GUARD_LOSS_SPIKE ? p.loss_spike * state.loss_mean : step.loss;

@@ -6,7 +6,8 @@
 #define UPDATE_THREADS 256
 
 // Q of the rows h [K, n_row, LAST_STRIDE] → q [K, n_row, N_ACTION]. A warp a row.
-extern "C" __global__ void learner_q(const f32* __restrict__ online, const f32* __restrict__ h, f32* __restrict__ out, u32 n_row) {
+extern "C" __global__ void learner_q(const f32* __restrict__ online, const f32* __restrict__ h, f32* __restrict__ out,
+                                     u32 n_row) {
     u32 row = blockIdx.x * LOSS_WARPS + threadIdx.x / 32;
     i64 learner = blockIdx.y;
     int lane = (int)threadIdx.x % 32;
@@ -30,8 +31,8 @@ GB_DEVICE f64 largest_weight(const f64* raw, int lane) {
     return top;
 }
 
-// y = R + gamma^n·Q(s'), nothing after a termination: of the target network's value of the action the online network prefers
-// (DOUBLE), or of its own best.
+// y = R + gamma^n·Q(s'), nothing after a termination: of the target network's value of the action the online network
+// prefers (DOUBLE), or of its own best.
 GB_DEVICE f32 bootstrap_target(const f32* target_q, const f32* chooser, f32 reward, f32 discount, bool done) {
     int best = argmax<N_ACTION>(chooser);
     f32 value = target_q[0];
@@ -42,7 +43,8 @@ GB_DEVICE f32 bootstrap_target(const f32* target_q, const f32* chooser, f32 rewa
 }
 
 // dL/dh of the last hidden layer, by the lanes: g is dL/dQ at the action taken.
-GB_DEVICE void head_backward(const f32* params, const f32* h, const f32* z, const f32 (&dhead)[N_HEAD], f32* dh, int lane) {
+GB_DEVICE void head_backward(const f32* params, const f32* h, const f32* z, const f32 (&dhead)[N_HEAD], f32* dh,
+                             int lane) {
     for (int i = lane; i < LAST_STRIDE / 4; i += 32) {
         float4 y = ((const float4*)h)[i];
         float4 in = y;
@@ -53,21 +55,23 @@ GB_DEVICE void head_backward(const f32* params, const f32* h, const f32* z, cons
 #pragma unroll
         for (int o = 0; o < N_HEAD; ++o) {
             float4 w = ((const float4*)(params + HEAD_WEIGHT + o * LAST_STRIDE))[i];
-            d = make_float4(fmaf(dhead[o], w.x, d.x), fmaf(dhead[o], w.y, d.y), fmaf(dhead[o], w.z, d.z), fmaf(dhead[o], w.w, d.w));
+            d = make_float4(fmaf(dhead[o], w.x, d.x), fmaf(dhead[o], w.y, d.y), fmaf(dhead[o], w.z, d.z),
+                            fmaf(dhead[o], w.w, d.w));
         }
         ((float4*)dh)[i] = make_float4(d.x * net_derivative(in.x, y.x), d.y * net_derivative(in.y, y.y),
                                        d.z * net_derivative(in.z, y.z), d.w * net_derivative(in.w, y.w));
     }
 }
 
-// A warp a row of the minibatch. h [K, H_SEGMENTS, BATCH, LAST_STRIDE]: of s by the online network, of s' by the online one where
-// DOUBLE, of s' by the target network (segments 0, NEXT_SEGMENT, TARGET_SEGMENT). z: before f, of segment 0. slots, raw [K, BATCH].
+// A warp a row of the minibatch. h [K, H_SEGMENTS, BATCH, LAST_STRIDE]: of s by the online network, of s' by the online
+// one where DOUBLE, of s' by the target network (segments 0, NEXT_SEGMENT, TARGET_SEGMENT). z: before f, of segment 0.
+// slots, raw [K, BATCH].
 // Out: td [K, BATCH]; dhead [K, BATCH, HEAD_STRIDE]; dh [K, BATCH, LAST_STRIDE]; rows [K, BATCH].
 extern "C" __global__ void __launch_bounds__(32 * LOSS_WARPS)
-    learner_loss(const LearnerParams* __restrict__ settings, const f32* __restrict__ online, const f32* __restrict__ target,
-                 const f32* __restrict__ h, const f32* __restrict__ z, const u32* __restrict__ slots,
-                 const f64* __restrict__ raw, RingView ring, f32* __restrict__ td_out, f32* __restrict__ dhead_out,
-                 f32* __restrict__ dh, LossRow* __restrict__ rows) {
+    learner_loss(const LearnerParams* __restrict__ settings, const f32* __restrict__ online,
+                 const f32* __restrict__ target, const f32* __restrict__ h, const f32* __restrict__ z,
+                 const u32* __restrict__ slots, const f64* __restrict__ raw, RingView ring, f32* __restrict__ td_out,
+                 f32* __restrict__ dhead_out, f32* __restrict__ dh, LossRow* __restrict__ rows) {
     int row = (int)(blockIdx.x * LOSS_WARPS + threadIdx.x / 32);
     i64 learner = blockIdx.y;
     int lane = (int)threadIdx.x % 32;
@@ -131,8 +135,8 @@ extern "C" __global__ void __launch_bounds__(32 * LOSS_WARPS)
 }
 
 // Loss, norm and verdict of the step; the same in every block.
-GB_DEVICE StepResult judge(const LearnerParams& p, const LearnerState& state, const LossRow* rows, const f64* square_sum,
-                           u32 n_tile, f64* scratch) {
+GB_DEVICE StepResult judge(const LearnerParams& p, const LearnerState& state, const LossRow* rows,
+                           const f64* square_sum, u32 n_tile, f64* scratch) {
     f64 loss = 0.0, squares = 0.0, largest = 0.0;
     for (u32 i = threadIdx.x; i < BATCH; i += UPDATE_THREADS) {
         loss += rows[i].loss;
@@ -147,8 +151,8 @@ GB_DEVICE StepResult judge(const LearnerParams& p, const LearnerState& state, co
     return StepResult{loss, norm, (f32)largest, guard_verdict(p, state, loss, norm, largest)};
 }
 
-// Clip by global norm, Adam (Kingma & Ba 2015; decoupled decay: Loshchilov & Hutter 2019), target network, unless the guard
-// says no. A thread takes four parameters. optim.rs states the same.
+// Clip by global norm, Adam (Kingma & Ba 2015; decoupled decay: Loshchilov & Hutter 2019), target network, unless the
+// guard says no. A thread takes four parameters. optim.rs states the same.
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
     learner_update(const LearnerParams* __restrict__ settings, const LearnerState* __restrict__ states,
                    const LossRow* __restrict__ rows, const f64* __restrict__ square_sum, u32 n_tile,

@@ -1,8 +1,8 @@
 // What every kernel of the population shares: settings and progress of a learner, the replay ring, schedules.
 // Layout twins: gpu/layout.rs. Needs prelude.cuh, rng.cuh and env.cuh.
 //
-// K learners train side by side. They share the network's shape, the batch, the number of environments and n; all else is a
-// learner's own, in LearnerParams. Every array begins with the learner: [K, …].
+// K learners train side by side. They share the network's shape, the batch, the number of environments and n; all else
+// is a learner's own, in LearnerParams. Every array begins with the learner: [K, …].
 #pragma once
 
 // rules::RewardConfig with the median of sigma over the train range.

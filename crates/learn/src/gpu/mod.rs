@@ -32,6 +32,7 @@ pub use monitor::EpochMonitoringSummary;
 pub use population::Population;
 pub use replay::GpuReplayBuffer;
 
+use gigabar_backtest::gpu::{ENV, ENV_STATE, OBSERVATION};
 use gigabar_gpu::KernelSource;
 use gigabar_gpu::header::{PRELUDE, RNG};
 
@@ -40,6 +41,6 @@ const LEARNER: (&str, &str) = ("learner.cuh", include_str!("learner.cuh"));
 
 /// A source that begins with everything the population's kernels share; `flags` are the rules' flags of all learners together.
 fn shared_source(name: &'static str, flags: u32) -> KernelSource {
-    let texts = [PRELUDE, RNG, gigabar_backtest::gpu::ENV, LEARNER];
+    let texts = [PRELUDE, RNG, ENV_STATE, ENV, OBSERVATION, LEARNER];
     layout::define(KernelSource::new(name).texts(&texts).exact()).define("ENV_FLAGS", format!("{flags}u"))
 }

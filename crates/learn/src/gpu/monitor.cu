@@ -1,5 +1,5 @@
-// What the host learns of an epoch: one record a learner, made by one block from the tallies of its environments and of its
-// gradient steps, which begin again at zero. Sums of fixed order (fold.cuh). CPU twin: dqn::summary.
+// What the host learns of an epoch: one record a learner, made by one block from the tallies of its environments and of
+// its gradient steps, which begin again at zero. Sums of fixed order (fold.cuh). CPU twin: dqn::summary.
 
 #define MONITOR_THREADS 256
 
@@ -44,8 +44,8 @@ GB_DEVICE f64 deviation(f64 sum, f64 squares, f64 n) {
 // Out: records [K], then all action counts [K, N_ACTION] u64.
 extern "C" __global__ void __launch_bounds__(MONITOR_THREADS)
     monitor_summarise(const LearnerState* __restrict__ states, EnvTally* __restrict__ tallies,
-                      u64* __restrict__ action_counts, LearnerEpoch* __restrict__ epochs, const f64* __restrict__ annual,
-                      u32 n_env, u64* __restrict__ out) {
+                      u64* __restrict__ action_counts, LearnerEpoch* __restrict__ epochs,
+                      const f64* __restrict__ annual, u32 n_env, u64* __restrict__ out) {
     __shared__ f64 scratch[MONITOR_THREADS / 32];
     i64 learner = blockIdx.x;
     EnvTally* own = tallies + learner * n_env;

@@ -1,7 +1,8 @@
 // Activations and the head of the Q-network. f32, explicit fmaf. CPU twin: net::QNet, up to the order of the sums.
 //
-// A learner's parameters lie in one row of PARAMS floats: for every hidden layer W [n_out, n_in padded to 4] and b [n_out padded
-// to 4], then the head W [N_HEAD, LAST_STRIDE] (with DUELING value first, then advantages) and its b. Offsets come from net.rs.
+// A learner's parameters lie in one row of PARAMS floats: for every hidden layer W [n_out, n_in padded to 4] and b
+// [n_out padded to 4], then the head W [N_HEAD, LAST_STRIDE] (with DUELING value first, then advantages) and its b.
+// Offsets come from net.rs.
 #pragma once
 
 GB_DEVICE f32 net_activate(f32 x) {

@@ -1,6 +1,7 @@
-// Rank-based replay: the slots of every learner's ring sorted by falling |δ|, ties by slot. A stable radix sort from the lowest
-// digit up, four passes of eight bits, each of three kernels. CPU twin: Rank::sort. Grid: x tiles, y learners (replay_scan: x
-// learners). Deterministic: within a tile an element's place is its rank among equals, found by ballots; atomics count only.
+// Rank-based replay: the slots of every learner's ring sorted by falling |δ|, ties by slot. A stable radix sort from
+// the lowest digit up, four passes of eight bits, each of three kernels. CPU twin: Rank::sort. Grid: x tiles, y
+// learners (replay_scan: x learners). Deterministic: within a tile an element's place is its rank among equals, found
+// by ballots; atomics count only.
 // A slot the ring has not filled is no element; it keeps its place.
 
 #define RADIX 256
@@ -64,7 +65,8 @@ extern "C" __global__ void __launch_bounds__(SORT_THREADS)
     }
     __syncthreads();
     u32* out = sort_counts(view, k);
-    for (u32 digit = threadIdx.x; digit < RADIX; digit += SORT_THREADS) out[digit * sort_tiles(n) + tile] = counts[digit];
+    for (u32 digit = threadIdx.x; digit < RADIX; digit += SORT_THREADS)
+        out[digit * sort_tiles(n) + tile] = counts[digit];
 }
 
 // Counts, digit after digit and in each tile after tile, become places: an exclusive scan by one block a learner.

@@ -1,4 +1,5 @@
-// Minibatches: drawing slots and gathering their observations. CPU twins: replay::Sampler::draw, dqn/batch.rs. Compile with --fmad=false. BATCH rows of K learners; ROW_FLOATS is an observation's row.
+// Minibatches: drawing slots and gathering their observations. CPU twins: replay::Sampler::draw, dqn/batch.rs. Compile
+// with --fmad=false. BATCH rows of K learners; ROW_FLOATS is an observation's row.
 // Deterministic: random numbers are functions of (seed, gradient step, row), every element is written by one warp.
 
 // Words 2j and 2j + 1 of the sampling stream, j the number of the draw since the start of training.
@@ -75,7 +76,8 @@ GB_DEVICE void gather_row(const LearnerParams& p, u64 grad_steps, const f32* fea
     }
 }
 
-// slots and weights [K, BATCH]; x [K, 2, BATCH, ROW_FLOATS]: all s, then all s′. One warp a row; grid: x rows, y learners.
+// slots and weights [K, BATCH]; x [K, 2, BATCH, ROW_FLOATS]: all s, then all s′. One warp a row; grid: x rows, y
+// learners.
 // A ring that holds nothing gives nothing.
 extern "C" __global__ void __launch_bounds__(DRAW_WARPS * 32)
     replay_draw(const LearnerParams* __restrict__ params, const LearnerState* __restrict__ states,

@@ -1,9 +1,11 @@
 // What the ring's transitions are drawn by, and how it changes. CPU twins: replay::{Uniform, Proportional, Rank}.
-// REPLAY says which of the three; all sizes are per learner and come by -D. Needs prelude.cuh, rng.cuh, env.cuh, learner.cuh.
+// REPLAY says which of the three; all sizes are per learner and come by -D. Needs prelude.cuh, rng.cuh, env.cuh,
+// learner.cuh.
 //
-// Proportional: priorities p = (|δ| + ε)^α are the leaves of a tree of f64 sums with 32 children a node, each node summed
-// anew from its children by a balanced tree of pairs, never adjusted by a difference. Its sums and its descent are therefore
-// those of the CPU's binary tree, bit for bit; a draw gives the same slot. Rank: |δ| of each slot, and the slots sorted by it.
+// Proportional: priorities p = (|δ| + ε)^α are the leaves of a tree of f64 sums with 32 children a node, each node
+// summed anew from its children by a balanced tree of pairs, never adjusted by a difference. Its sums and its descent
+// are therefore those of the CPU's binary tree, bit for bit; a draw gives the same slot. Rank: |δ| of each slot, and
+// the slots sorted by it.
 #pragma once
 
 #define TREE_FAN 32
@@ -22,7 +24,8 @@ GB_DEVICE void cluster_sync() {
 #endif
 }
 
-// The tree's shape. Evaluated by the compiler's front end only (TreeLevel): loops like these left to the optimiser take minutes.
+// The tree's shape. Evaluated by the compiler's front end only (TreeLevel): loops like these left to the optimiser take
+// minutes.
 // Nodes of a level, padded with zeros to whole groups of children; level 0 is the leaves, the top level is one group.
 GB_DEVICE constexpr u64 tree_len(int level) {
     u64 n = CAPACITY;
@@ -66,8 +69,9 @@ struct alignas(16) PairF64 {
     f64 a, b;
 };
 
-// Sums n groups of children of LEVEL into the nodes above. `group_of(i)` is the i-th; one group may come twice. A quarter
-// of the children is a thread's, and a thread has AT_ONCE quarters on their way before it needs the first: time is latency.
+// Sums n groups of children of LEVEL into the nodes above. `group_of(i)` is the i-th; one group may come twice. A
+// quarter of the children is a thread's, and a thread has AT_ONCE quarters on their way before it needs the first: time
+// is latency.
 template <int THREADS, int LEVEL, int AT_ONCE, typename GroupOf>
 GB_DEVICE void tree_sum_groups(f64* tree, u32 n, GroupOf group_of) {
     const f64* children = tree + TreeLevel<LEVEL>::START;
@@ -156,8 +160,8 @@ GB_DEVICE u32 rank_find(const f64* cumulative, u32 n, f64 mass) {
     return low < n ? low : n - 1;
 }
 
-// Sums anew what lies above the leaves [first, end) and [0, wrapped), from LEVEL up. All threads call, after a barrier; a barrier
-// follows each level.
+// Sums anew what lies above the leaves [first, end) and [0, wrapped), from LEVEL up. All threads call, after a barrier;
+// a barrier follows each level.
 template <int THREADS, int LEVEL = 0>
 GB_DEVICE void tree_sum_range(f64* tree, u64 first, u64 end, u64 wrapped) {
     if constexpr (LEVEL + 1 < TREE_LEVELS) {
@@ -172,8 +176,8 @@ GB_DEVICE void tree_sum_range(f64* tree, u64 first, u64 end, u64 wrapped) {
     }
 }
 
-// As above for the leaves of a batch's slots. Where a level is narrow all of it is summed. The blocks of the cluster share
-// what is more than one block does at once; the rest is the first block's.
+// As above for the leaves of a batch's slots. Where a level is narrow all of it is summed. The blocks of the cluster
+// share what is more than one block does at once; the rest is the first block's.
 template <int THREADS, int LEVEL = 0>
 GB_DEVICE void tree_sum_slots(f64* tree, const u32* slots, u32 rank) {
     if constexpr (LEVEL + 1 < TREE_LEVELS) {
@@ -196,8 +200,8 @@ GB_DEVICE void tree_sum_slots(f64* tree, const u32* slots, u32 rank) {
     }
 }
 
-// New transitions in slots [first, first + count) mod CAPACITY, count in 1..=CAPACITY, get the largest priority seen. All
-// threads of the block call; `replay` is at the learner's own arrays (replay_own).
+// New transitions in slots [first, first + count) mod CAPACITY, count in 1..=CAPACITY, get the largest priority seen.
+// All threads of the block call; `replay` is at the learner's own arrays (replay_own).
 template <int THREADS>
 GB_DEVICE void replay_insert_block(const ReplayView& replay, u64 first, u64 count, f64 max_priority) {
 #if REPLAY == REPLAY_UNIFORM
@@ -238,10 +242,11 @@ GB_DEVICE f64 replay_priority(const LearnerParams& p, f32 td) {
 #endif
 }
 
-// After a gradient step: `td` [BATCH] are |δ| of the rows drawn from `slots` [BATCH], where equal slots stand side by side, as
-// replay_draw leaves them (strata rise): of equal slots the last row wins. When the step was `skipped`, only rows whose td is
-// not finite change: to the priority of td = 0 (Trainer::skip). All threads of the cluster call, block `rank` of it; `scratch`
-// [THREADS / 32] is shared memory of the block. `max_priority` becomes the largest priority seen: a maximum, whoever is first.
+// After a gradient step: `td` [BATCH] are |δ| of the rows drawn from `slots` [BATCH], where equal slots stand side by
+// side, as replay_draw leaves them (strata rise): of equal slots the last row wins. When the step was `skipped`, only
+// rows whose td is not finite change: to the priority of td = 0 (Trainer::skip). All threads of the cluster call, block
+// `rank` of it; `scratch` [THREADS / 32] is shared memory of the block. `max_priority` becomes the largest priority
+// seen: a maximum, whoever is first.
 template <int THREADS>
 GB_DEVICE void replay_update_cluster(const LearnerParams& p, const ReplayView& replay, const u32* slots, const f32* td,
                                      bool skipped, f64* max_priority, f64* scratch, u32 rank) {

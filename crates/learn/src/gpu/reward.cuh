@@ -1,4 +1,5 @@
-// What a learning agent is paid for one bar. CPU twin: cpu::reward::RewardState; the same f64 operations in the same order.
+// What a learning agent is paid for one bar. CPU twin: cpu::reward::RewardState; the same f64 operations in the same
+// order.
 // Compile with --fmad=false. Needs prelude.cuh, env.cuh, learner.cuh.
 #pragma once
 

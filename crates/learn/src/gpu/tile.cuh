@@ -3,10 +3,11 @@
 // Operands are rows of `stride` floats (a multiple of 4, zero beyond their width), read in one of two ways:
 //   along the sum   row m (or n) holds its k side by side     x of a forward product, W of a forward product
 //   across the sum  row k holds its m (or n) side by side     everything in products that sum over rows or outputs
-// The tile has TILE_M rows and TILE_N columns. A thread makes PER_M × PER_N of them, 4 or 8 each: an 8 is two fours half a
-// tile apart, so that neighbours read neighbouring banks. A block is SPLIT groups of threads that share the sum: group g takes
-// the g-th, (g + SPLIT)-th, … run of TILE_K k; then the upper half of the groups is added to the lower half, until one is left. So
-// a sum's order depends on the shape alone. Two buffers in shared memory: while one is multiplied, the next run is on its way.
+// The tile has TILE_M rows and TILE_N columns. A thread makes PER_M × PER_N of them, 4 or 8 each: an 8 is two fours
+// half a tile apart, so that neighbours read neighbouring banks. A block is SPLIT groups of threads that share the sum:
+// group g takes the g-th, (g + SPLIT)-th, … run of TILE_K k; then the upper half of the groups is added to the lower
+// half, until one is left. So a sum's order depends on the shape alone. Two buffers in shared memory: while one is
+// multiplied, the next run is on its way.
 #pragma once
 
 #define PAD 4  // floats between the rows of a buffer: neighbouring k lie in other banks
@@ -22,7 +23,8 @@ struct Tile {
     static constexpr int SHARED_FLOATS = 2 * SPLIT * BUFFER > JOIN ? 2 * SPLIT * BUFFER : JOIN;
     static constexpr int QUADS_A = TILE_M * TILE_K / 4 / GROUP;  // float4 a thread fetches of A for one run
     static constexpr int QUADS_B = TILE_N * TILE_K / 4 / GROUP;
-    static_assert(QUADS_A * GROUP * 4 == TILE_M * TILE_K && QUADS_B * GROUP * 4 == TILE_N * TILE_K, "whole float4s a thread");
+    static_assert(QUADS_A * GROUP * 4 == TILE_M * TILE_K && QUADS_B * GROUP * 4 == TILE_N * TILE_K,
+                  "whole float4s a thread");
     static_assert((SPLIT & (SPLIT - 1)) == 0 && SHARED_FLOATS <= 12288, "groups halve; 48 KiB");
 };
 
