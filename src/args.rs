@@ -140,13 +140,15 @@ pub(crate) struct WalkforwardArgs {
     /// What is trained.
     #[arg(long, value_enum, required_unless_present_any = ["resume", "strategy"])]
     pub(crate) agent: Option<Agent>,
-    /// Instead of an agent a rule: with ranges or lists for values, each fold trades the set that was best on its train part.
+    /// Instead of an agent a rule: with ranges or lists for values, each fold trades the set that was best on its train
+    /// part.
     #[arg(long, value_name = "NAME[:KEY=VALUE,…]", conflicts_with_all = ["agent", "resume"])]
     pub(crate) strategy: Option<String>,
     /// The metric that chooses among the sets of a grid: sharpe, total_return, max_drawdown, … [default: sharpe].
     #[arg(long, value_name = "METRIC", requires = "strategy")]
     pub(crate) sort: Option<String>,
-    /// Train every fold from N seeds and show how the result spreads over them; the report is of the first [default: 1].
+    /// Train every fold from N seeds and show how the result spreads over them; the report is of the first [default:
+    /// 1].
     #[arg(long, value_name = "N", conflicts_with = "strategy")]
     pub(crate) seeds: Option<u64>,
     #[command(flatten)]
@@ -288,7 +290,8 @@ pub(crate) struct BacktestArgs {
     /// Cut the bars into this many windows, each traded from fresh cash.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) windows: usize,
-    /// The metric that ranks sets of a grid or strategies: sharpe, total_return, max_drawdown, win_rate, … [default: sharpe].
+    /// The metric that ranks sets of a grid or strategies: sharpe, total_return, max_drawdown, win_rate, … [default:
+    /// sharpe].
     #[arg(long, value_name = "METRIC")]
     pub(crate) sort: Option<String>,
     /// Write a run folder with the report; of a grid with sweep.csv, of several strategies with strategies.csv.
@@ -361,7 +364,8 @@ pub(crate) enum SynthKind {
     RandomWalk,
     /// A pattern that the features show.
     Planted,
-    /// What markets look like: regimes, clustered volatility, jumps, an intraday pattern, sessions; no pattern in the sign.
+    /// What markets look like: regimes, clustered volatility, jumps, an intraday pattern, sessions; no pattern in the
+    /// sign.
     Market,
 }
 

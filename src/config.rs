@@ -1,5 +1,5 @@
-//! [`RunConfig`]: every setting of a run, from layers: defaults, then a TOML file, then the environment, then `--set` and
-//! the flags that stand for settings. A later layer wins key by key; a key nobody knows is an error.
+//! [`RunConfig`]: every setting of a run, from layers: defaults, then a TOML file, then the environment, then `--set`
+//! and the flags that stand for settings. A later layer wins key by key; a key nobody knows is an error.
 
 mod keys;
 mod layer;

@@ -14,8 +14,8 @@ const WORTHY_MULTIPLY_ADDS: f64 = 1.6e10;
 /// Bars lived through by all parameter sets from which it pays.
 const WORTHY_SWEEP_BARS: f64 = 1e8;
 
-/// Multiply-adds of a training from which it is taken to pay: some ten seconds of two processor cores. A guess, until it is
-/// measured where the two meet.
+/// Multiply-adds of a training from which it is taken to pay: some ten seconds of two processor cores. A guess, until
+/// it is measured where the two meet.
 const WORTHY_TRAINING: f64 = 2e11;
 
 /// How much there is to do.
@@ -93,7 +93,8 @@ impl Wanted {
         self.choose(|| if work.is_worth_a_gpu() { Ok((0, work.reason())) } else { Err(work.reason()) }, printer)
     }
 
-    /// As [`Self::settle`], for a run that was `begun_on` a device: `auto` stays there, for another would end in other weights.
+    /// As [`Self::settle`], for a run that was `begun_on` a device: `auto` stays there, for another would end in other
+    /// weights.
     pub(crate) fn settle_again(self, begun_on: &str, printer: Printer) -> Compute {
         let reason = "as the run was begun".to_owned();
         match begun_on.split_whitespace().next().and_then(ordinal) {
@@ -139,7 +140,8 @@ impl Compute {
         }
     }
 
-    /// Runs `gpu` where this is a GPU, else `cpu`. A GPU that was our own idea and fails gives way to the CPU, with a warning.
+    /// Runs `gpu` where this is a GPU, else `cpu`. A GPU that was our own idea and fails gives way to the CPU, with a
+    /// warning.
     pub(crate) fn run<T>(
         &mut self,
         printer: Printer,

@@ -1,7 +1,8 @@
 //! TensorBoard event files, written by hand: TFRecord frames around `Event` protobufs that hold scalar summaries.
 //!
 //! Frame: length u64, masked CRC-32C of the length, payload, masked CRC-32C of the payload, all little endian. `Event`:
-//! 1 wall_time double, 2 step int64, 3 file_version string, 5 summary; `Summary`: 1 value; `Value`: 1 tag, 2 simple_value.
+//! 1 wall_time double, 2 step int64, 3 file_version string, 5 summary; `Summary`: 1 value; `Value`: 1 tag, 2
+//! simple_value.
 //! A file is always written whole from the metrics log, so that no step stands in it twice after a resume.
 
 /// One point of one curve.

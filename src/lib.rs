@@ -1,7 +1,7 @@
 //! gigabar trains and walk-forward-tests trading policies under one exact simulator.
 //!
-//! This crate is the facade: the libraries under one roof, and the run report with its renderers. The program of the same
-//! name is built from the same package.
+//! This crate is the facade: the libraries under one roof, and the run report with its renderers. The program of the
+//! same name is built from the same package.
 //!
 //! ```
 //! use gigabar::backtest::{cpu::engine::{Market, Rules, simulate}, policy, SimConfig};

@@ -76,7 +76,8 @@ struct Inner {
 }
 
 impl MetricsLog {
-    /// An empty log, or the lines of epochs before those done of the log that is there. `epochs_done`: `[n_folds × n_seeds]`.
+    /// An empty log, or the lines of epochs before those done of the log that is there. `epochs_done`: `[n_folds ×
+    /// n_seeds]`.
     pub(crate) fn open(folder: &RunFolder, epochs_done: &[usize], n_seeds: usize) -> anyhow::Result<Self> {
         let learner = |row: &EpochRow| row.fold * n_seeds + row.seed.unwrap_or(0);
         let known = |row: &EpochRow| epochs_done.get(learner(row)).is_some_and(|done| row.epoch < *done);

@@ -6,13 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use gigabar::report::{DataFile, RunReport};
+use gigabar::report::RunReport;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::config::{self, RunConfig};
 use crate::failure::hinted;
 use crate::printer::Printer;
+
+mod info;
+mod whole;
+
+pub(crate) use info::RunInfo;
+use whole::{TEMPORARY, write_whole};
 
 /// The settings and the origin of a run; makes a folder a run.
 const SETTINGS: &str = "run.toml";
@@ -22,8 +28,6 @@ const CHECKPOINTS: &str = "checkpoints";
 const RUNS: &str = "runs";
 /// The result.
 const REPORT: &str = "report.json";
-/// Ends the name of a file that is being written.
-const TEMPORARY: &str = ".tmp";
 /// Locked by whoever writes the run; the system lets go when the process ends, however it ends.
 const LOCK: &str = ".lock";
 
@@ -33,56 +37,6 @@ pub(crate) struct RunFolder {
     path: PathBuf,
     /// Held while this process writes the run.
     _lock: Option<Arc<File>>,
-}
-
-/// Where a run came from: table `run` of `run.toml`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RunInfo {
-    /// The verb: `walkforward`, `train`, `backtest`, `evaluate`.
-    pub(crate) verb: String,
-    /// The command line.
-    pub(crate) command: String,
-    /// The algorithm or policy.
-    pub(crate) policy: String,
-    pub(crate) version: String,
-    /// UTC, ISO 8601.
-    pub(crate) created: String,
-    /// What computed it.
-    pub(crate) device: String,
-    /// What went on with it since, where that was something else each time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) resumed_on: Vec<String>,
-    /// The file, or all of them, for people.
-    pub(crate) data: String,
-    /// Its hash, or all of theirs.
-    pub(crate) data_sha256: String,
-    /// The files, where there are several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) data_files: Vec<DataFile>,
-    /// Bars trained on, where the command named them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) train_bars: Option<[usize; 2]>,
-}
-
-impl RunInfo {
-    /// The files of bars.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
-        match self.data_files.as_slice() {
-            [] => vec![PathBuf::from(&self.data)],
-            several => several.iter().map(|file| PathBuf::from(&file.path)).collect(),
-        }
-    }
-
-    /// What computed it last.
-    pub(crate) fn last_device(&self) -> &str {
-        self.resumed_on.last().unwrap_or(&self.device)
-    }
-
-    /// Everything that computed it, in order.
-    pub(crate) fn devices(&self) -> String {
-        std::iter::once(&self.device).chain(&self.resumed_on).cloned().collect::<Vec<_>>().join(", then ")
-    }
 }
 
 #[derive(Deserialize)]
@@ -144,8 +98,8 @@ impl RunFolder {
         self.write(SETTINGS, format!("{}\n{run}", config.to_toml()?).as_bytes())
     }
 
-    /// Records what computes the run from here on. Returns what a resumed run was computed on before, where that was something
-    /// else.
+    /// Records what computes the run from here on. Returns what a resumed run was computed on before, where that was
+    /// something else.
     pub(crate) fn record_device(&self, device: &str, resumed: bool) -> anyhow::Result<Option<String>> {
         let (config, mut info) = self.settings()?;
         let before = info.last_device().to_owned();
@@ -161,7 +115,8 @@ impl RunFolder {
         Ok(Some(before).filter(|_| resumed))
     }
 
-    /// Takes back a run that began and has nothing to keep. What is not of a run's beginning stays, and the folder with it.
+    /// Takes back a run that began and has nothing to keep. What is not of a run's beginning stays, and the folder with
+    /// it.
     pub(crate) fn discard(&self) {
         let begun = |name: &str| name.starts_with("metrics.jsonl") || name.starts_with("events.out.tfevents.");
         let remove = |entry: fs::DirEntry| {
@@ -304,8 +259,8 @@ fn vacant(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes what a run without training writes, whole or begun, and nothing else. The settings go last: while they are there
-/// the folder is known for an unfinished run.
+/// Removes what a run without training writes, whole or begun, and nothing else. The settings go last: while they are
+/// there the folder is known for an unfinished run.
 fn clear(path: &Path) -> anyhow::Result<()> {
     for entry in fs::read_dir(path).with_context(|| path.display().to_string())?.flatten() {
         if entry.file_name().to_string_lossy().starts_with("fold-") && entry.path().is_dir() {
@@ -354,32 +309,6 @@ fn fresh(path: &Path) -> PathBuf {
         candidate = numbered(n);
     }
     candidate
-}
-
-fn write_whole(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(TEMPORARY);
-    let beside = PathBuf::from(beside);
-    let mut file = BufWriter::new(File::create(&beside)?);
-    fill(&mut file)?;
-    file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-    fs::rename(&beside, path)?;
-    Ok(sync_folder(path)?)
-}
-
-/// Makes the rename itself durable.
-#[cfg(unix)]
-fn sync_folder(path: &Path) -> std::io::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(parent)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> std::io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

@@ -57,7 +57,8 @@ pub(crate) fn count_flag(name: &'static str, key: &str, value: u64) -> anyhow::R
     Ok(config::flag(name, key, value))
 }
 
-/// The resolved settings; warns of those that change nothing on `verb`, which does not read the keys and tables `unread`.
+/// The resolved settings; warns of those that change nothing on `verb`, which does not read the keys and tables
+/// `unread`.
 pub(crate) fn settings(
     verb: &str,
     unread: &[&str],

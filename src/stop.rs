@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM. While training the first asks to stop at the next checkpoint, and the second ends the program at once;
+//! Ctrl-C and SIGTERM. While training the first asks to stop at the next checkpoint, and the second ends the program at
+//! once;
 //! where nothing can be saved the first does.
 
 use std::io::Write;

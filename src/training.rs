@@ -1,5 +1,5 @@
-//! Trains every fold, from one seed or several: side by side on the CPU's threads, or all at once on a GPU; with checkpoints, a
-//! log and a way to stop.
+//! Trains every fold, from one seed or several: side by side on the CPU's threads, or all at once on a GPU; with
+//! checkpoints, a log and a way to stop.
 
 mod cpu;
 mod population;
@@ -80,8 +80,8 @@ struct Learner {
 }
 
 impl Job<'_> {
-    /// Trains all learners to their end. A GPU that nobody asked for and that cannot begin gives way to the CPU; once begun, its
-    /// failure is the run's.
+    /// Trains all learners to their end. A GPU that nobody asked for and that cannot begin gives way to the CPU; once
+    /// begun, its failure is the run's.
     pub(crate) fn run(&self, compute: &mut Compute) -> anyhow::Result<Trained> {
         let name = compute.name();
         if let Compute::Cuda { device, named } = compute {
@@ -169,8 +169,8 @@ pub(crate) fn work(config: &DqnConfig, n_feature: usize, n_learners: usize) -> W
     let weights: f64 = widths.windows(2).map(|pair| pair[0] * pair[1]).sum();
     let env_steps = (config.epochs as u64).saturating_mul(config.steps_per_epoch as u64);
     let rows = config.gradient_steps_due(env_steps) as f64 * config.batch as f64;
-    // A decision is one pass through the network. A gradient step is three passes forward, two of them to value the next
-    // observations, and one backward that costs as much as two.
+    // A decision is one pass through the network. A gradient step is three passes forward, two of them to value the
+    // next observations, and one backward that costs as much as two.
     let multiply_adds = n_learners as f64 * weights * (env_steps as f64 + 5.0 * rows);
     Work::Training { env_steps: env_steps.saturating_mul(n_learners as u64), multiply_adds }
 }

@@ -159,8 +159,8 @@ impl Job<'_> {
     }
 }
 
-/// The level at every bar of the windows, 0 elsewhere. Rules and signals read prices alone: the account they are shown is
-/// none.
+/// The level at every bar of the windows, 0 elsewhere. Rules and signals read prices alone: the account they are shown
+/// is none.
 fn levels_of(policy: &mut dyn Policy, dataset: &Dataset, windows: &[Range<usize>]) -> Vec<f64> {
     let mut levels = vec![0.0; dataset.bars.len()];
     for window in windows {

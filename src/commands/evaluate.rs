@@ -243,8 +243,8 @@ fn levered(candidate: &Candidate) -> Option<String> {
     setup::leverage(&candidate.dir.display().to_string(), &candidate.file.levels, &candidate.config.sim)
 }
 
-/// The same networks over the same features, whatever their folders are called: such a member's vote counts twice, and such
-/// an entry repeats another. One line for each.
+/// The same networks over the same features, whatever their folders are called: such a member's vote counts twice, and
+/// such an entry repeats another. One line for each.
 fn twice(candidates: &[Candidate], voting: bool) -> Vec<String> {
     let same = |a: &Candidate, b: &Candidate| {
         a.policy.weights() == b.policy.weights() && a.file.net == b.file.net && a.file.scaler == b.file.scaler

@@ -43,7 +43,8 @@ fn choice_keys(key: &str, choices: &[String]) -> Vec<String> {
     keys
 }
 
-/// The names serde offers in place of the made-up one, where settings are given as in `probe`: of fields, or of variants.
+/// The names serde offers in place of the made-up one, where settings are given as in `probe`: of fields, or of
+/// variants.
 fn offered(probe: &[(&str, &str)], what: &str) -> Vec<String> {
     let mut tree = Table::new();
     for (key, value) in probe {

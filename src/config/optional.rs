@@ -4,8 +4,8 @@ use toml::Value;
 
 use super::{ConfigError, Override, RunConfig, keys, leaves, starts_below};
 
-/// One line for every optional table that `overrides` turned on without saying all of it: what it is on with by default, and
-/// which of its settings it is without. Tables under `unread` change nothing and are passed over.
+/// One line for every optional table that `overrides` turned on without saying all of it: what it is on with by
+/// default, and which of its settings it is without. Tables under `unread` change nothing and are passed over.
 pub(crate) fn turned_on(
     overrides: &[Override],
     config: &RunConfig,

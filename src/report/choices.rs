@@ -1,5 +1,5 @@
-//! [`ChoicesReport`]: which parameters each fold of a rule's walk-forward chose on its train part, and how they fared on both
-//! parts.
+//! [`ChoicesReport`]: which parameters each fold of a rule's walk-forward chose on its train part, and how they fared
+//! on both parts.
 
 use gigabar_backtest::metric::{Format, WindowMetrics};
 use gigabar_market::time;

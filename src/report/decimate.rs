@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 /// Indices to keep, ascending, of `series` that share an index of `n` points. All of them when they fit `max_points`;
-/// otherwise the range is cut into equal buckets and each keeps its first and last point and the lowest and highest point
-/// of every series, so no spike and no end is lost. At most about `max_points` come back.
+/// otherwise the range is cut into equal buckets and each keeps its first and last point and the lowest and highest
+/// point of every series, so no spike and no end is lost. At most about `max_points` come back.
 pub(super) fn keep(series: &[&[f64]], n: usize, max_points: usize) -> Vec<usize> {
     if n <= max_points {
         return (0..n).collect();

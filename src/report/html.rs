@@ -2,8 +2,8 @@
 //!
 //! Figures and tables are written here, so they can be read without JavaScript; the scripts draw the charts as SVG from
 //! columns embedded as JSON. Those columns are thinned to what a screen can show, keeping every extreme. The charts are
-//! drawn by hand because an embedded plotly.js alone is 4.7 MB, where a whole page is 0.1 to 2 MB, and its colours are set
-//! per figure, where these follow the reader's colour scheme by style sheet.
+//! drawn by hand because an embedded plotly.js alone is 4.7 MB, where a whole page is 0.1 to 2 MB, and its colours are
+//! set per figure, where these follow the reader's colour scheme by style sheet.
 
 mod chain;
 mod choices;

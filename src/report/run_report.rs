@@ -116,8 +116,8 @@ const KEPT_TRADES: usize = 2_000;
 
 impl RunReport {
     /// What `report.json` holds: this, unless the curves are so long that only what a chart needs of them is kept: of
-    /// every stretch of bars the first, the last, and the highest and lowest point of each series; of the trades the best
-    /// and the worst.
+    /// every stretch of bars the first, the last, and the highest and lowest point of each series; of the trades the
+    /// best and the worst.
     pub fn on_disk(&self) -> Cow<'_, Self> {
         let n_bars: usize = self.curves.iter().map(|curve| curve.ts.len()).sum();
         if n_bars <= WHOLE_BARS {
@@ -250,7 +250,8 @@ pub struct TrainingCurve {
     pub fold: usize,
     /// Epochs. `[n_epoch]`
     pub epoch: Vec<usize>,
-    /// Series by name: loss, q_mean, mean_reward, epsilon, … NaN where an epoch has no value, `null` in JSON. `[n_epoch]`
+    /// Series by name: loss, q_mean, mean_reward, epsilon, … NaN where an epoch has no value, `null` in JSON.
+    /// `[n_epoch]`
     #[serde(with = "nullable")]
     pub series: BTreeMap<String, Vec<f64>>,
 }

@@ -1,11 +1,12 @@
-//! [`SeedsReport`]: the same folds trained from several seeds. How far the results lie apart is what chance alone does to them.
+//! [`SeedsReport`]: the same folds trained from several seeds. How far the results lie apart is what chance alone does
+//! to them.
 
 use gigabar_backtest::metric::WindowMetrics;
 use gigabar_backtest::report::MeanStd;
 use serde::{Deserialize, Serialize};
 
-/// Pooled results of every seed. The rest of a report is about the first, which was chosen before any was known: nothing is
-/// the best of several.
+/// Pooled results of every seed. The rest of a report is about the first, which was chosen before any was known:
+/// nothing is the best of several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeedsReport {
     /// Of each seed. `[n_seeds]`

@@ -1,5 +1,5 @@
-//! [`SweepReport`]: what a parameter sweep found, or a comparison of strategies: the best, how all of them fared, and of
-//! parameters a map of one metric.
+//! [`SweepReport`]: what a parameter sweep found, or a comparison of strategies: the best, how all of them fared, and
+//! of parameters a map of one metric.
 
 mod map;
 mod ranking;

@@ -1,8 +1,8 @@
 //! [`Luck`]: whether a result can be told from luck. The one judgement that the console and the page both word.
 //!
-//! Two probabilities, two questions. The probabilistic Sharpe ratio (above 0?) alone can say that a policy loses money. The
-//! deflated one (above what the best of N shows without skill?) is low for any result that was chosen from many; that
-//! makes it luck, not a loss.
+//! Two probabilities, two questions. The probabilistic Sharpe ratio (above 0?) alone can say that a policy loses money.
+//! The deflated one (above what the best of N shows without skill?) is low for any result that was chosen from many;
+//! that makes it luck, not a loss.
 
 use gigabar_backtest::EvalReport;
 

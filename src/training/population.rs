@@ -1,7 +1,7 @@
 //! All learners at once on a GPU.
 //!
-//! The device runs ahead of the host: the next epoch is queued before this one's summaries are read. Only at rest can the
-//! learners be read back, so whether an epoch is to be followed by a checkpoint is decided before it begins.
+//! The device runs ahead of the host: the next epoch is queued before this one's summaries are read. Only at rest can
+//! the learners be read back, so whether an epoch is to be followed by a checkpoint is decided before it begins.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

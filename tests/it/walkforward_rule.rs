@@ -1,4 +1,5 @@
-//! Walk-forward of a rule's parameters: a fold is the backtest of its set over its test part, and no fold sees the future.
+//! Walk-forward of a rule's parameters: a fold is the backtest of its set over its test part, and no fold sees the
+//! future.
 
 use std::fmt::Write;
 

@@ -1,5 +1,6 @@
 //! Greedy evaluation on a GPU: `cargo bench -p gigabar-backtest --bench gpu_rollout`. Synthetic market, random weights,
-//! 48 features, network 56 → 256 → 256 → 5. Every time is wall clock of `evaluate`, the synchronisation and the read inside.
+//! 48 features, network 56 → 256 → 256 → 5. Every time is wall clock of `evaluate`, the synchronisation and the read
+//! inside.
 //! `-- --quick` runs a small case once, for a memory checker; `-- --many` 4,096 short windows once, for a profiler.
 #![allow(missing_docs, clippy::unwrap_used)]
 

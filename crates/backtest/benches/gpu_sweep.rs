@@ -1,6 +1,7 @@
-//! Grids on a GPU: `cargo bench -p gigabar-backtest --bench gpu_sweep`. 10,000 parameter sets of every strategy over 200,000 bars of
-//! a synthetic market with costs. Every time is wall clock of `run`: indicators, the synchronisation, the read and the
-//! rows are inside. Bar evaluations are sets × bars. `-- --quick` runs a small case once, for a memory checker.
+//! Grids on a GPU: `cargo bench -p gigabar-backtest --bench gpu_sweep`. 10,000 parameter sets of every strategy over
+//! 200,000 bars of a synthetic market with costs. Every time is wall clock of `run`: indicators, the synchronisation,
+//! the read and the rows are inside. Bar evaluations are sets × bars. `-- --quick` runs a small case once, for a memory
+//! checker.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! Grids on all processors: `cargo bench -p gigabar-backtest --bench sweep [-- N_BARS]`. Bar evaluations are sets × bars.
+//! Grids on all processors: `cargo bench -p gigabar-backtest --bench sweep [-- N_BARS]`. Bar evaluations are sets ×
+//! bars.
 //! Times are the best and the median of several runs; the first grid has 10,000 sets.
 #![allow(missing_docs, clippy::unwrap_used)]
 

@@ -1,7 +1,7 @@
 //! [`EnsembleVote`]: how several models that share their actions decide one bar.
 //!
-//! f32, every sum in the order of the models, every comparison exact: given the same Q-values `gpu/vote.cuh` picks the same
-//! action bit for bit.
+//! f32, every sum in the order of the models, every comparison exact: given the same Q-values `gpu/vote.cuh` picks the
+//! same action bit for bit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +10,9 @@ use thiserror::Error;
 
 /// How the Q-values of K models become one action.
 ///
-/// Each model votes for its action of largest Q (ties to the lowest index). Actions that end equal are told apart by the
-/// larger sum of Q over the models, then by the lower index. A model with a Q that is not finite abstains; where all
-/// abstain the action nearest to flat is taken.
+/// Each model votes for its action of largest Q (ties to the lowest index). Actions that end equal are told apart by
+/// the larger sum of Q over the models, then by the lower index. A model with a Q that is not finite abstains; where
+/// all abstain the action nearest to flat is taken.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum EnsembleVote {
     /// The largest mean of Q over the models.
@@ -20,9 +20,9 @@ pub enum EnsembleVote {
     /// The most votes.
     Majority,
     /// The largest sum of votes, each weighing (Q₁ − Q₂) / (Q₁ − Q_min): how far the model sets its choice apart from
-    /// its second, as a share of its whole range. Models whose Q differ in scale weigh alike, and a softmax would not do:
-    /// Q-values of log returns are so close to one another that all probabilities are nearly equal. With two actions
-    /// every vote weighs 1; a model indifferent between its two best weighs 0.
+    /// its second, as a share of its whole range. Models whose Q differ in scale weigh alike, and a softmax would not
+    /// do: Q-values of log returns are so close to one another that all probabilities are nearly equal. With two
+    /// actions every vote weighs 1; a model indifferent between its two best weighs 0.
     Confidence,
     /// The most votes if that is at least this share of all models, abstainers included; else the flat action.
     Agreement(f32),
@@ -116,7 +116,8 @@ impl EnsembleVote {
         Err(NoFlatLevel { vote: self.to_string(), levels: format!("{levels:?}") })
     }
 
-    /// The action the models decide. `q` is `[n_model][n_action]`, all rows of one length; `flat` as of [`flat_action`].
+    /// The action the models decide. `q` is `[n_model][n_action]`, all rows of one length; `flat` as of
+    /// [`flat_action`].
     pub fn decide<Q: AsRef<[f32]>>(self, q: &[Q], flat: usize) -> usize {
         let n_action = q.first().map_or(0, |q| q.as_ref().len());
         let (mut sum, mut score) = (vec![0.0_f32; n_action], vec![0.0_f32; n_action]);

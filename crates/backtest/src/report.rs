@@ -228,8 +228,8 @@ fn pool(paths: &[Path]) -> Pool<'_> {
     Pool::Many(Box::new(account))
 }
 
-/// What the money of a window that begins with `start` is multiplied by when it takes over the equity `before`; the first
-/// window keeps its own.
+/// What the money of a window that begins with `start` is multiplied by when it takes over the equity `before`; the
+/// first window keeps its own.
 pub(crate) fn takeover(before: Option<f64>, start: f64) -> f64 {
     before.map_or(1.0, |equity| equity / start)
 }

@@ -102,8 +102,8 @@ pub enum Slippage {
     VolumeImpact(VolumeImpactSlippage),
 }
 
-/// min(η·σ_t·√(|Δ|/V), max_impact): the square-root law of Almgren, Thum, Hauptmann & Li 2005 and Almgren–Chriss; V is the volume
-/// of the bar that fills, σ_t the per-bar volatility of the last closed bar.
+/// min(η·σ_t·√(|Δ|/V), max_impact): the square-root law of Almgren, Thum, Hauptmann & Li 2005 and Almgren–Chriss; V is
+/// the volume of the bar that fills, σ_t the per-bar volatility of the last closed bar.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VolumeImpactSlippage {

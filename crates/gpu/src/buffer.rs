@@ -174,8 +174,8 @@ impl<T: Plain> Buffer<T> {
         copied.map_err(failed)
     }
 
-    /// Queues a copy of everything into `host` and gives it back once [`PendingRead::wait`] has waited for that copy alone: what
-    /// is queued later goes on meanwhile.
+    /// Queues a copy of everything into `host` and gives it back once [`PendingRead::wait`] has waited for that copy
+    /// alone: what is queued later goes on meanwhile.
     ///
     /// # Errors
     /// As [`Self::read_into`].
@@ -248,8 +248,8 @@ pub struct PendingRead<T> {
 }
 
 impl<T: Plain> PendingRead<T> {
-    /// Waits until the copy is there (one counted synchronisation, with the copy and not with the stream); the values, and the
-    /// memory for the next copy.
+    /// Waits until the copy is there (one counted synchronisation, with the copy and not with the stream); the values,
+    /// and the memory for the next copy.
     ///
     /// # Errors
     /// A fault of any kernel queued before the copy.

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 /// Where files go, unless it is set and empty, which keeps nothing.
 const FOLDER_VARIABLE: &str = "GIGABAR_CACHE_DIR";
 
-/// A folder of compiled kernels, one file each, named by everything that makes its bytes. Whatever goes wrong with it costs
-/// a compilation and nothing else.
+/// A folder of compiled kernels, one file each, named by everything that makes its bytes. Whatever goes wrong with it
+/// costs a compilation and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KernelCache {
     folder: Option<PathBuf>,

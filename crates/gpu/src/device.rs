@@ -145,7 +145,8 @@ impl Device {
         Self::with(context, stream)
     }
 
-    /// The GPU of a stream that another library has made and works on too: everything queued here and there is in order.
+    /// The GPU of a stream that another library has made and works on too: everything queued here and there is in
+    /// order.
     /// Its context no longer tracks the use of buffers by events: do not use its buffers on a second stream.
     ///
     /// # Errors

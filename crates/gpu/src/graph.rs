@@ -1,4 +1,5 @@
-//! [`Graph`]: launches recorded once and replayed as one, which costs the host one call and the device less between them.
+//! [`Graph`]: launches recorded once and replayed as one, which costs the host one call and the device less between
+//! them.
 
 use std::fmt;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! [`KernelSource`]: named texts joined with `#line`, compiled once per specialisation with NVRTC. [`Kernel`]: a function.
+//! [`KernelSource`]: named texts joined with `#line`, compiled once per specialisation with NVRTC. [`Kernel`]: a
+//! function.
 
 use std::ffi::CString;
 use std::fmt;

@@ -6,8 +6,8 @@ use gigabar_backtest::cpu::observation::N_PORTFOLIO;
 use gigabar_backtest::gpu::{EvaluateError, GpuBacktestEvaluator, WindowInput, WindowSummary};
 use gigabar_gpu::Device as GpuDevice;
 
-/// A model: observations `[rows, n_feature + 8]` f32 to Q `[rows, n_action]` f32. Of a row's values only that row may be read
-/// again, and nothing may be read back to the host.
+/// A model: observations `[rows, n_feature + 8]` f32 to Q `[rows, n_action]` f32. Of a row's values only that row may
+/// be read again, and nothing may be read back to the host.
 pub trait ModelForward {
     /// Queues the forward pass.
     ///
@@ -55,7 +55,8 @@ impl CandleGpu {
         GpuBacktestEvaluator::upload_windows(&self.gpu, inputs)
     }
 
-    /// Runs the model greedily over every window of `evaluator`, made by [`Self::upload_windows`]. Returns the summaries
+    /// Runs the model greedily over every window of `evaluator`, made by [`Self::upload_windows`]. Returns the
+    /// summaries
     /// `[n_windows]` and the actions of each window `[n_bars − 1]`. `levels` `[n_action]` are what the actions stand for.
     ///
     /// # Errors

@@ -52,8 +52,8 @@ pub struct PolicyFile {
     pub weights: String,
 }
 
-/// Saves `policy` with the scaler its features were made by, the rules it was trained under and the time stamps of the first
-/// and the last bar it was trained on.
+/// Saves `policy` with the scaler its features were made by, the rules it was trained under and the time stamps of the
+/// first and the last bar it was trained on.
 ///
 /// # Errors
 /// [`LearnError::Io`] when a file cannot be written; the policy saved before, if any, is then still whole.

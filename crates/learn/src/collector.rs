@@ -1,8 +1,9 @@
 //! Experience from a vector of environments, all on the simulator of [`gigabar_backtest::cpu::engine`].
 //!
-//! An episode starts flat at a random bar of the train range and lasts `episode_bars`. Its end is a truncation: nothing is
-//! closed, and the bootstrap observation is the one before the reset. Only ruin terminates. Random numbers are functions
-//! of (seed, environment, step), so they do not depend on the number of threads or on where a run was resumed.
+//! An episode starts flat at a random bar of the train range and lasts `episode_bars`. Its end is a truncation: nothing
+//! is closed, and the bootstrap observation is the one before the reset. Only ruin terminates. Random numbers are
+//! functions of (seed, environment, step), so they do not depend on the number of threads or on where a run was
+//! resumed.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,12 +21,13 @@ use crate::dqn::summary::Moments;
 use crate::replay::Transition;
 use crate::stream;
 
-/// What environments lose when an epoch begins. By default nothing: an epoch is a stretch of one training, and an episode may reach
-/// over its end. (σ has nothing to lose: it is a function of the bars alone.)
+/// What environments lose when an epoch begins. By default nothing: an epoch is a stretch of one training, and an
+/// episode may reach over its end. (σ has nothing to lose: it is a function of the bars alone.)
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EpochReset {
-    /// Positions, cash and n-step returns not yet complete: every account begins again, flat, on the bar where it stands.
+    /// Positions, cash and n-step returns not yet complete: every account begins again, flat, on the bar where it
+    /// stands.
     pub portfolio: bool,
     /// The moving mean and variance of returns behind the differential Sharpe ratio.
     pub dsr: bool,
@@ -164,8 +166,8 @@ impl Collector {
         out
     }
 
-    /// Every environment acts ε-greedily on its row of `q` (`[n_env, n_action]`) and lives one bar; finished transitions
-    /// go to `sink`.
+    /// Every environment acts ε-greedily on its row of `q` (`[n_env, n_action]`) and lives one bar; finished
+    /// transitions go to `sink`.
     pub(crate) fn step(
         &mut self,
         world: &World<'_>,

@@ -1,14 +1,14 @@
 //! Deep Q-learning, in the order of the papers.
 //!
-//! Mnih et al. 2015 (replay, target network, ε-greedy), van Hasselt, Guez & Silver 2016 (double), Wang et al. 2016 (dueling),
-//! Schaul et al. 2016 (prioritised replay), Sutton 1988 (n-step returns), as combined by Hessel et al. 2018.
+//! Mnih et al. 2015 (replay, target network, ε-greedy), van Hasselt, Guez & Silver 2016 (double), Wang et al. 2016
+//! (dueling), Schaul et al. 2016 (prioritised replay), Sutton 1988 (n-step returns), as combined by Hessel et al. 2018.
 //!
 //! Departures from Mnih et al.: (1) Adam with clipping by global norm instead of RMSProp; (2) a soft target update by
 //! default; (3) several environments step together; (4) episodes end by truncation, which bootstraps.
 //!
-//! A trainer computes on its own thread, so folds run side by side in a pool and give the same bits as alone. One exception
-//! that costs time, not bits: Candle adds gradients of 65,536 values and more (a 256 × 256 layer) on a spinning pool of the
-//! whole process, which `CANDLE_NUM_THREADS=1` in the environment turns off.
+//! A trainer computes on its own thread, so folds run side by side in a pool and give the same bits as alone. One
+//! exception that costs time, not bits: Candle adds gradients of 65,536 values and more (a 256 × 256 layer) on a
+//! spinning pool of the whole process, which `CANDLE_NUM_THREADS=1` in the environment turns off.
 
 pub(crate) mod batch;
 pub mod config;
@@ -100,8 +100,8 @@ impl Trainer {
     /// A trainer before its first step.
     ///
     /// # Errors
-    /// [`LearnError::Config`], [`LearnError::Rules`] for settings, [`LearnError::Range`] when `data.range` is too short or
-    /// outside the data.
+    /// [`LearnError::Config`], [`LearnError::Rules`] for settings, [`LearnError::Range`] when `data.range` is too short
+    /// or outside the data.
     pub fn new(
         config: &DqnConfig,
         sim: &SimConfig,
@@ -287,7 +287,8 @@ impl Trainer {
         Ok(self.draw.slots.iter().zip(rows).map(target).collect())
     }
 
-    /// L = mean of w·Huber(δ), δ = Q(s, a) − y, and ∂L/∂Q, which is w·clamp(δ, ±κ)/batch at the action taken, 0 elsewhere.
+    /// L = mean of w·Huber(δ), δ = Q(s, a) − y, and ∂L/∂Q, which is w·clamp(δ, ±κ)/batch at the action taken, 0
+    /// elsewhere.
     pub(crate) fn loss(&self, q: &[f32], targets: &[f32]) -> Loss {
         let (n_action, kappa) = (self.config.levels.len(), self.config.huber_delta as f32);
         let n = targets.len() as f32;

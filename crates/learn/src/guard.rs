@@ -1,5 +1,5 @@
-//! The training guard: which gradient steps are bad, told from three numbers. A bad step changes neither weights nor optimizer; it is
-//! counted, and a run may end for it. The device judges by the same arithmetic in the same order.
+//! The training guard: which gradient steps are bad, told from three numbers. A bad step changes neither weights nor
+//! optimizer; it is counted, and a run may end for it. The device judges by the same arithmetic in the same order.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +25,8 @@ pub struct GuardConfig {
     pub min_grad_norm: f64,
     /// |Q| above this in a minibatch has diverged; in scaled reward units.
     pub max_q: f64,
-    /// Whether a run ends, with exit code 1 and a checkpoint, after the epoch in which a step was bad. A device then waits
-    /// after every epoch to be told to go on.
+    /// Whether a run ends, with exit code 1 and a checkpoint, after the epoch in which a step was bad. A device then
+    /// waits after every epoch to be told to go on.
     pub stop: bool,
 }
 
@@ -46,8 +46,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// The verdict on a step, 0 when it is good: every bit that applies, [`NOT_FINITE`] alone where it does. `grad_norm` is
-    /// taken before clipping, `max_q` is the largest |Q| of the minibatch.
+    /// The verdict on a step, 0 when it is good: every bit that applies, [`NOT_FINITE`] alone where it does.
+    /// `grad_norm` is taken before clipping, `max_q` is the largest |Q| of the minibatch.
     pub fn judge(&mut self, config: &GuardConfig, loss: f64, grad_norm: f64, max_q: f64) -> u32 {
         if !(loss.is_finite() && grad_norm.is_finite() && max_q.is_finite()) {
             return NOT_FINITE;

@@ -1,4 +1,5 @@
-//! Deep reinforcement learning on the gigabar simulator: the Q-network, DQN, replay, checkpoints and the policy they yield.
+//! Deep reinforcement learning on the gigabar simulator: the Q-network, DQN, replay, checkpoints and the policy they
+//! yield.
 //!
 //! ```text
 //! collector ── transitions ──> replay ── minibatches ──> dqn ── weights ──> policy, checkpoint

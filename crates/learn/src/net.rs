@@ -1,5 +1,5 @@
-//! The Q-network: a multilayer perceptron with an optional dueling head (Wang et al., "Dueling Network Architectures for
-//! Deep Reinforcement Learning", ICML 2016), in f32 on Candle.
+//! The Q-network: a multilayer perceptron with an optional dueling head (Wang et al., "Dueling Network Architectures
+//! for Deep Reinforcement Learning", ICML 2016), in f32 on Candle.
 //!
 //! Parameters live in a fixed, named order ([`NetShape::parameters`]) and start from Philox, so the same seed gives the
 //! same network.
@@ -284,7 +284,8 @@ mod tests {
             let h = 1e-2;
             let numeric = (at(k, h) - at(k, -h)) / f64::from(2.0 * h);
             let halved = (at(k, h / 2.0) - at(k, -h / 2.0)) / f64::from(h);
-            // A relu kink inside the interval shows as two differences that disagree; it says nothing about the gradient.
+            // A relu kink inside the interval shows as two differences that disagree; it says nothing about the
+            // gradient.
             if (numeric - halved).abs() < 2e-3 * (1.0 + numeric.abs()) {
                 let error = (halved - f64::from(g)).abs();
                 assert!(error < 5e-3 * (1.0 + halved.abs()), "{parameter}/{k}: {g} against {halved}");

@@ -1,4 +1,5 @@
-//! Adam (Kingma & Ba 2015) and AdamW (Loshchilov & Hutter 2019) with a state that can be saved, and clipping by global norm.
+//! Adam (Kingma & Ba 2015) and AdamW (Loshchilov & Hutter 2019) with a state that can be saved, and clipping by global
+//! norm.
 //!
 //! Plain loops over host vectors: one thread, fixed order, the same arithmetic a device kernel can repeat.
 

@@ -1,4 +1,5 @@
-//! A Candle model on the GPU: `cargo test --release -p gigabar-learn --features candle-cuda --test candle_gpu -- --ignored`.
+//! A Candle model on the GPU: `cargo test --release -p gigabar-learn --features candle-cuda --test candle_gpu --
+//! --ignored`.
 //! The model is a plain network, so that the resident kernel and the engine are its witnesses.
 #![allow(clippy::unwrap_used, missing_docs)]
 

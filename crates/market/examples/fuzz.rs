@@ -1,9 +1,9 @@
 //! Mutates files of bars and loads them, for as long as it is told: `fuzz TARGET SEED SECONDS [SEED_FILE…]`.
 //!
-//! Targets: `text`, `gzip`, `zstd`, `zip` (broken containers, and whole ones around broken text), `parquet`, `dbn`. A case
-//! that panics, takes longer than ten seconds, or loads bars that break the rules of bars ends the program with code 1 and
-//! lies in `TARGET-SEED-NUMBER.case` of the working folder; the first of which the loader caught the panic of a decoder,
-//! in one that ends in `.caught`. Memory is for the caller to limit (`scripts/fuzz` does).
+//! Targets: `text`, `gzip`, `zstd`, `zip` (broken containers, and whole ones around broken text), `parquet`, `dbn`. A
+//! case that panics, takes longer than ten seconds, or loads bars that break the rules of bars ends the program with
+//! code 1 and lies in `TARGET-SEED-NUMBER.case` of the working folder; the first of which the loader caught the panic
+//! of a decoder, in one that ends in `.caught`. Memory is for the caller to limit (`scripts/fuzz` does).
 
 use std::io::Write;
 use std::panic::catch_unwind;

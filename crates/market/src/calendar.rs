@@ -13,7 +13,8 @@ const MIN_DAILY_SPAN_NS: i64 = 28 * DAY_NS;
 /// Saturday time a file must cover before it counts: less may be Friday's last hours seen from another time zone.
 const MIN_SATURDAY_NS: i64 = 6 * HOUR_NS;
 
-/// Median distance between neighbouring bars, nanoseconds (the upper of the two middle ones where their number is even).
+/// Median distance between neighbouring bars, nanoseconds (the upper of the two middle ones where their number is
+/// even).
 /// `ts` is sorted; fewer than two stamps have no distance and give 0.
 pub fn interval_ns(ts: &[i64]) -> i64 {
     let mut distances: Vec<i64> = ts.windows(2).map(|w| w[1].saturating_sub(w[0])).collect();

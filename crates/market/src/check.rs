@@ -17,8 +17,8 @@ pub use oddities::Hours;
 /// Examples kept of each finding.
 pub const MAX_EXAMPLES: usize = 5;
 
-/// Everything found in a file (or a member of an archive), from and to aside: what [`crate::load::load`] would cut off is
-/// counted too.
+/// Everything found in a file (or a member of an archive), from and to aside: what [`crate::load::load`] would cut off
+/// is counted too.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct DataReport {
     /// The file.

@@ -3,19 +3,20 @@
 use crate::Bars;
 use crate::time::day;
 
-/// A ratio is that of a split when it is this near, in logarithms. Apple's four splits since 2000 lie within 0.022 of their
-/// ratios, night included; its fall by 52 % in September 2000 lies 0.052 from one half.
+/// A ratio is that of a split when it is this near, in logarithms. Apple's four splits since 2000 lie within 0.022 of
+/// their ratios, night included; its fall by 52 % in September 2000 lies 0.052 from one half.
 const NEAR: f64 = 0.03;
 /// Median absolute deviations to one standard deviation of a normal law.
 const MAD_TO_SIGMA: f64 = 1.4826;
 /// A split moves the price by more than this many robust deviations.
 const SPLIT_Z: f64 = 8.0;
-/// And by more than this many of those of the twenty bars before: oil's fall by half in April 2020 was 7 of them, Oracle's
-/// split in January 2000 was 8.3.
+/// And by more than this many of those of the twenty bars before: oil's fall by half in April 2020 was 7 of them,
+/// Oracle's split in January 2000 was 8.3.
 const LOCAL_Z: f64 = 8.0;
 /// Bars that show what is usual.
 const MIN_BARS: usize = 60;
-/// Robust standard deviations that make a move suspicious. Real markets have some: they are to be looked at, not mended.
+/// Robust standard deviations that make a move suspicious. Real markets have some: they are to be looked at, not
+/// mended.
 pub const SUSPICIOUS_Z: f64 = 15.0;
 /// New shares for old ones, as companies choose them.
 const RATIOS: [(u32, u32); 18] = [
@@ -57,8 +58,8 @@ pub struct Jump {
     pub split: Option<(u32, u32)>,
 }
 
-/// Jumps of `min_z` robust deviations or more, in order of time. None where prices hardly ever move, and none of fewer than
-/// sixty bars: what is usual needs some to show.
+/// Jumps of `min_z` robust deviations or more, in order of time. None where prices hardly ever move, and none of fewer
+/// than sixty bars: what is usual needs some to show.
 pub fn jumps(open: &[f64], close: &[f64], min_z: f64) -> Vec<Jump> {
     if close.len() < MIN_BARS {
         return Vec::new();
@@ -78,8 +79,8 @@ pub fn jumps(open: &[f64], close: &[f64], min_z: f64) -> Vec<Jump> {
     (1..close.len()).filter_map(jump).collect()
 }
 
-/// Whether a jump stands out of the days around it as a split does: far beyond the moves of the bars before it, to a level
-/// that stays.
+/// Whether a jump stands out of the days around it as a split does: far beyond the moves of the bars before it, to a
+/// level that stays.
 fn stays(close: &[f64], jump: &Jump) -> bool {
     const AROUND: usize = 20;
     let row = jump.row;

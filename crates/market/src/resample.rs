@@ -1,10 +1,10 @@
 //! Longer bars of shorter ones: first open, highest high, lowest low, last close, sum of volumes.
 //!
 //! Buckets are those of the clock in a time zone. A step of an hour or less is counted from the full hour (or from the
-//! anchor) in elapsed time, so that a day of 25 hours has 25 hourly bars. A longer step within the day is counted on the
-//! wall clock from midnight (or the anchor), so that 4-hour bars begin at 00, 04, 08 … every day, and the one in which
-//! the clocks change is an hour shorter or longer. Days, weeks (from Monday) and months begin at local midnight (or at
-//! the anchor) of their first day. A bucket without bars makes none; a bar is labelled with the bucket's begin.
+//! anchor) in elapsed time, so that a day of 25 hours has 25 hourly bars. A longer step within the day is counted on
+//! the wall clock from midnight (or the anchor), so that 4-hour bars begin at 00, 04, 08 … every day, and the one in
+//! which the clocks change is an hour shorter or longer. Days, weeks (from Monday) and months begin at local midnight
+//! (or at the anchor) of their first day. A bucket without bars makes none; a bar is labelled with the bucket's begin.
 
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;

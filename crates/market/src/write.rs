@@ -26,8 +26,8 @@ const NUMBERS: [&str; 5] = ["open", "high", "low", "close", "volume"];
 /// How bars are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Comma-separated text with a header: `ts` as ISO 8601 in UTC, `symbol` where there is one, and shortest decimals that
-    /// read back as the same numbers.
+    /// Comma-separated text with a header: `ts` as ISO 8601 in UTC, `symbol` where there is one, and shortest decimals
+    /// that read back as the same numbers.
     Csv,
     /// The same, gzipped.
     CsvGz,

@@ -18,7 +18,8 @@ use crate::evaluation::{Traded, replay_on_gpu};
 use crate::progress::Quiet;
 use crate::run_folder::RunFolder;
 
-/// What the accounts of strategies traded side by side may take, and what a bar of one takes while it is measured. Bytes.
+/// What the accounts of strategies traded side by side may take, and what a bar of one takes while it is measured.
+/// Bytes.
 const MEMORY: usize = 8 << 30;
 const BAR_BYTES: usize = 160;
 

@@ -20,7 +20,8 @@ pub struct SweepMap {
     pub x: MapAxis,
     /// The parameter down the columns; none: the map is a line.
     pub y: Option<MapAxis>,
-    /// Mean of the metric over the sets of each cell that traded; undefined where there is none. Row-major `[n_y, n_x]`.
+    /// Mean of the metric over the sets of each cell that traded; undefined where there is none. Row-major `[n_y,
+    /// n_x]`.
     pub values: Vec<Option<f64>>,
     /// The cell of the best set: column, row.
     pub best: [usize; 2],

@@ -64,8 +64,8 @@ pub fn column(key: &str) -> Result<&'static SweepColumn, UnknownColumn> {
     COLUMNS.iter().find(|column| column.key == key && ranks(column)).ok_or_else(|| UnknownColumn { key: key.into() })
 }
 
-/// The `n` best rows, the best first. Sets that never held a position rank last whatever the metric, then those where it is
-/// undefined; equal ones stay in the grid's order.
+/// The `n` best rows, the best first. Sets that never held a position rank last whatever the metric, then those where
+/// it is undefined; equal ones stay in the grid's order.
 pub fn best(rows: &[SweepRow], column: &SweepColumn, n: usize) -> Vec<usize> {
     let info = column.info();
     let better_first = |&a: &usize, &b: &usize| -> Ordering {

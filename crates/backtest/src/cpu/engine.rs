@@ -160,8 +160,8 @@ const SPAN_BARS: usize = 4096;
 /// Runs `policy` over the bars `window` (`window.len()` ≥ 2): decisions at all but the last bar, every position closed
 /// at the last close.
 ///
-/// A policy that tells its levels beforehand ([`Policy::levels_ahead`]) under rules that let a position rest (no carry, barrier
-/// or rebalancing) is not walked bar by bar; the path is the same, bit for bit.
+/// A policy that tells its levels beforehand ([`Policy::levels_ahead`]) under rules that let a position rest (no carry,
+/// barrier or rebalancing) is not walked bar by bar; the path is the same, bit for bit.
 pub fn simulate(
     rules: &Rules,
     bars: &Bars,
@@ -172,7 +172,8 @@ pub fn simulate(
     run(rules, bars, market, window, policy, Keep::Everything)
 }
 
-/// As [`simulate`], keeping only what metrics read: returns, equity, trades and counts. Cash, units and level stay empty.
+/// As [`simulate`], keeping only what metrics read: returns, equity, trades and counts. Cash, units and level stay
+/// empty.
 pub fn simulate_equity(
     rules: &Rules,
     bars: &Bars,

@@ -1,8 +1,8 @@
 //! A window whose levels are known beforehand: the account jumps from one bar that matters to the next, and the path
 //! between is filled in by all processors. Bit for bit what stepping through every bar gives.
 //!
-//! A [`Jumper`] steps where the level wanted is not the one held, or where a bar's extremes might liquidate, and leaves a
-//! [`Mark`] there. Between two marks cash, units and level stand still and equity is cash + units·close: while the
+//! A [`Jumper`] steps where the level wanted is not the one held, or where a bar's extremes might liquidate, and leaves
+//! a [`Mark`] there. Between two marks cash, units and level stand still and equity is cash + units·close: while the
 //! account is on its way through one stretch of bars, the path through the stretch before is filled in.
 
 use std::ops::Range;
@@ -97,8 +97,8 @@ fn extreme(values: &[f64], beats: impl Fn(f64, f64) -> bool) -> f64 {
     lanes.iter().chain(rest).fold(values[0], |a, &b| best(a, b))
 }
 
-/// Walks `n` decisions of `window` from its first bar on. `feed` is told a range of bars and calls [`Jumper::walk`] for all of
-/// them.
+/// Walks `n` decisions of `window` from its first bar on. `feed` is told a range of bars and calls [`Jumper::walk`] for
+/// all of them.
 pub(crate) fn path(
     rules: &Rules,
     market: &Market<'_>,

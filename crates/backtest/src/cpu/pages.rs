@@ -25,8 +25,8 @@ fn advise(column: &[f64]) {
     }
     let start = column.as_ptr().addr().next_multiple_of(PAGE);
     let end = (column.as_ptr().addr() + bytes) / PAGE * PAGE;
-    // SAFETY: the pages lie inside the column; the advice changes no byte of them. A system that does not follow it says
-    // so by an error that does not matter.
+    // SAFETY: the pages lie inside the column; the advice changes no byte of them. A system that does not follow it
+    // says so by an error that does not matter.
     unsafe {
         libc::madvise(column.as_ptr().with_addr(start).cast_mut().cast(), end - start, libc::MADV_HUGEPAGE);
     }

@@ -18,9 +18,9 @@ impl Rules {
 }
 
 impl Account {
-    /// Whether the account lives unchanged through bars that stay within `low` and `high`, as long as it is asked for the
-    /// level it holds and none of them is a window's last. Rounding is monotone: what holds at the extremes holds at
-    /// every bar between them.
+    /// Whether the account lives unchanged through bars that stay within `low` and `high`, as long as it is asked for
+    /// the level it holds and none of them is a window's last. Rounding is monotone: what holds at the extremes holds
+    /// at every bar between them.
     #[inline]
     pub(crate) fn is_quiet(&self, rules: &Rules, low: f64, high: f64) -> bool {
         if self.counts.ruined {

@@ -37,7 +37,8 @@ impl RewardState {
         base - config.turnover_penalty * step.turnover - config.drawdown_penalty * step.drawdown_rise - ruin
     }
 
-    /// D_t = (B·ΔA − A·ΔB/2)/(B − A²)^{3/2} with ΔA = r − A, ΔB = r² − B (Moody & Saffell 1998); 0 while the variance is.
+    /// D_t = (B·ΔA − A·ΔB/2)/(B − A²)^{3/2} with ΔA = r − A, ΔB = r² − B (Moody & Saffell 1998); 0 while the variance
+    /// is.
     fn differential_sharpe(&mut self, rate: f64, r: f64) -> f64 {
         let mean = self.dsr_mean;
         let second = self.dsr_var + mean * mean;

@@ -4,7 +4,8 @@ use super::layout::{ACCOUNT_HAS_STOP, ACCOUNT_HAS_TAKE, ACCOUNT_RUINED, EnvAccou
 use crate::cpu::account::{Account, OpenTrade};
 use crate::cpu::kelly::Tally;
 
-/// The flags a compilation needs so that accounts count wins and losses whether or not any rules ask for them, as the CPU's do.
+/// The flags a compilation needs so that accounts count wins and losses whether or not any rules ask for them, as the
+/// CPU's do.
 pub const KEEP_TALLY: u32 = RULES_HAS_KELLY;
 
 impl EnvAccount {

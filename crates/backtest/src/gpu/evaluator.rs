@@ -1,5 +1,5 @@
-//! [`GpuBacktestEvaluator`]: windows go up once; then K policies × W windows run in one go, with one synchronisation and one
-//! small read.
+//! [`GpuBacktestEvaluator`]: windows go up once; then K policies × W windows run in one go, with one synchronisation
+//! and one small read.
 
 mod external;
 mod full;
@@ -156,9 +156,9 @@ impl GpuBacktestEvaluator {
         self.device.traffic()
     }
 
-    /// Runs every policy greedily over every window; the summaries are `[policies.len(), n_windows]`. Policies share one
-    /// shape. `risk_free` is an annual rate. One synchronisation, one read (one for each turn where memory makes them take
-    /// turns, [`Self::memory`]); memory is kept for the next call of the same size.
+    /// Runs every policy greedily over every window; the summaries are `[policies.len(), n_windows]`. Policies share
+    /// one shape. `risk_free` is an annual rate. One synchronisation, one read (one for each turn where memory makes
+    /// them take turns, [`Self::memory`]); memory is kept for the next call of the same size.
     ///
     /// # Errors
     /// [`EvaluateError`]: a network that does not fit the device or the features, or the device's own.
@@ -166,7 +166,8 @@ impl GpuBacktestEvaluator {
         self.run_all(policies, risk_free, false)
     }
 
-    /// As [`Self::evaluate`], and keeps every action for [`Self::path`]; of policies that take turns, those of the last turn.
+    /// As [`Self::evaluate`], and keeps every action for [`Self::path`]; of policies that take turns, those of the last
+    /// turn.
     ///
     /// # Errors
     /// As [`Self::evaluate`].
@@ -267,7 +268,8 @@ impl GpuBacktestEvaluator {
         Ok(smaller.find_map(|slots| plan(slots).ok()))
     }
 
-    /// Runs at most `slots` pairs (1, 4, 8 or 16) in a block from now on, whatever suits the device best: for measurements.
+    /// Runs at most `slots` pairs (1, 4, 8 or 16) in a block from now on, whatever suits the device best: for
+    /// measurements.
     /// The bits stay the same.
     pub fn force_slots(&mut self, slots: usize) {
         self.slots = Some(slots);

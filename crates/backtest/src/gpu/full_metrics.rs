@@ -227,8 +227,8 @@ impl FullKernels {
         })
     }
 
-    /// Queues the statistics of every series: returns against `threshold` a bar, quantiles at `var_level`. Their columns
-    /// must stay alive until the result is read. `[series.len()]`
+    /// Queues the statistics of every series: returns against `threshold` a bar, quantiles at `var_level`. Their
+    /// columns must stay alive until the result is read. `[series.len()]`
     ///
     /// # Errors
     /// The device's.
@@ -253,8 +253,8 @@ impl FullKernels {
         let select = self.select.launch().buffer(&series).buffer(&stats).value(var_level).value(TAIL);
         let fall = self.fall.launch().buffer(&series).buffer(&series_of).buffer(&parts).buffer(&stats);
         let join = self.join.launch().buffer(&series).buffer(&parts).buffer(&stats);
-        // SAFETY: the arguments are the kernels', in order; the caller's series name columns of their lengths, parts are
-        // numbered by them, and freeing a buffer waits for its turn in the same stream.
+        // SAFETY: the arguments are the kernels', in order; the caller's series name columns of their lengths, parts
+        // are numbered by them, and freeing a buffer waits for its turn in the same stream.
         unsafe {
             measure.run(device, by_part)?;
             select.run(device, LaunchShape::line(series.len(), SELECT_THREADS))?;

@@ -1,4 +1,5 @@
-//! Plan, source and launches of `indicator.cu`: the table of every indicator that a grid reads, a stretch of bars at a time.
+//! Plan, source and launches of `indicator.cu`: the table of every indicator that a grid reads, a stretch of bars at a
+//! time.
 
 use std::mem::discriminant;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! [`LayeredPlan`]: how networks too large for a multiprocessor run. Sources of `layered.cu` and `dense.cu`; their launches
-//! are in `evaluator/layered.rs`.
+//! [`LayeredPlan`]: how networks too large for a multiprocessor run. Sources of `layered.cu` and `dense.cu`; their
+//! launches are in `evaluator/layered.rs`.
 
 use gigabar_gpu::KernelSource;
 use gigabar_gpu::header::{ARGMAX, PRELUDE};
@@ -175,7 +175,8 @@ impl LayeredPlan {
     }
 }
 
-/// Source of `layered_begin` and `layered_step`; `flags` are those of all rules together, `actions` writes every action.
+/// Source of `layered_begin` and `layered_step`; `flags` are those of all rules together, `actions` writes every
+/// action.
 pub fn step_source(plan: &LayeredPlan, flags: u32, actions: bool) -> KernelSource {
     let texts = [PRELUDE, ARGMAX, ENV_STATE, ENV, OBSERVATION, WINDOW, MLP, VOTE, LAYERED_HEADER, LAYERED];
     plan.define(KernelSource::new("layered.cu").texts(&texts).exact())

@@ -1,5 +1,5 @@
-//! The structs that cross to the device: `repr(C)` twins of `env_state.cuh`, their conversions, and the constants that reach
-//! CUDA by `-D`. Sizes are asserted on both sides.
+//! The structs that cross to the device: `repr(C)` twins of `env_state.cuh`, their conversions, and the constants that
+//! reach CUDA by `-D`. Sizes are asserted on both sides.
 
 use gigabar_gpu::{KernelSource, Plain};
 

@@ -26,8 +26,8 @@ const REGISTERS: [Registers; 4] = [
     Registers { compute: 192, account: 120, held_moved: 80, held: 64 },
 ];
 
-/// Registers of a compute and of an account thread where `setmaxnreg` moves them between warpgroups, and weights a compute
-/// thread holds with and without moved ones.
+/// Registers of a compute and of an account thread where `setmaxnreg` moves them between warpgroups, and weights a
+/// compute thread holds with and without moved ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Registers {
     compute: usize,

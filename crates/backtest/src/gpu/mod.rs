@@ -1,8 +1,9 @@
 //! Evaluation on a GPU: every policy over every window in one go, without leaving the device until one small read.
 //!
 //! `env.cuh` repeats [`cpu::account`](crate::cpu::account) bit for bit; `replay.cu` runs it over windows with given
-//! levels, `rollout.cu` with a network; `metrics.cu` reduces the paths to a few numbers, `full_metrics.cu` to everything
-//! a report is made of. [`GpuBacktestEvaluator`] is the way in; [`GpuSweep`] runs the parameter sets of a rule strategy.
+//! levels, `rollout.cu` with a network; `metrics.cu` reduces the paths to a few numbers, `full_metrics.cu` to
+//! everything a report is made of. [`GpuBacktestEvaluator`] is the way in; [`GpuSweep`] runs the parameter sets of a
+//! rule strategy.
 
 mod convert;
 mod error;

@@ -59,8 +59,8 @@ pub fn takeovers(ends: impl IntoIterator<Item = (f64, f64)>) -> Vec<f64> {
     ends.into_iter().map(scale).collect()
 }
 
-/// How `windows` (account by account, `n_window` each, with their `scales`) become accounts, whose equity `[1 + Σ n]` and
-/// returns `[Σ n]` lie side by side from `equity` and `returns` on.
+/// How `windows` (account by account, `n_window` each, with their `scales`) become accounts, whose equity `[1 + Σ n]`
+/// and returns `[Σ n]` lie side by side from `equity` and `returns` on.
 pub fn spans(
     windows: &[FullSeries],
     n_window: usize,

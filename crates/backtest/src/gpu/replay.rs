@@ -14,7 +14,8 @@ const REPLAY: (&str, &str) = ("replay.cu", include_str!("replay.cu"));
 const BLOCKS_PER_SM: usize = 16;
 const WARP: usize = 32;
 
-/// Source of `replay_given` and `replay_levels`; `flags` are those of all rules together, `path` writes cash, units and level too.
+/// Source of `replay_given` and `replay_levels`; `flags` are those of all rules together, `path` writes cash, units and
+/// level too.
 pub fn given_source(flags: u32, path: bool) -> KernelSource {
     let source = KernelSource::new("replay.cu").texts(&[PRELUDE, ENV_STATE, ENV, WINDOW, REPLAY]).exact();
     layout::define(source).define("WRITE_PATH", u32::from(path)).define("ENV_FLAGS", format!("{flags}u"))
@@ -78,8 +79,8 @@ pub(crate) fn launch_given(
         .value(n_pair as u32)
         .value(steps.start)
         .value(steps.end - steps.start);
-    // SAFETY: the arguments are replay_given's, in order; every pair's window and path lie inside the buffers, which the
-    // evaluator allocated from the same lengths, and its trades between two elements of `start`.
+    // SAFETY: the arguments are replay_given's, in order; every pair's window and path lie inside the buffers, which
+    // the evaluator allocated from the same lengths, and its trades between two elements of `start`.
     unsafe { launch.run(device, LaunchShape::covering(n_pair, threads_of(n_pair, device.facts().n_sm))) }
 }
 

@@ -26,8 +26,8 @@ const PROJECT_BARS: usize = 128;
 /// Blocks of a grid's third dimension.
 pub(crate) const MAX_GRID_Z: usize = 65_535;
 
-/// Source of `rollout_greedy`; `flags` are those of all rules together, `one_rules` says that all windows share one set of
-/// them, `actions` writes every action.
+/// Source of `rollout_greedy`; `flags` are those of all rules together, `one_rules` says that all windows share one set
+/// of them, `actions` writes every action.
 pub fn greedy_source(plan: &MlpPlan, flags: u32, one_rules: bool, actions: bool) -> KernelSource {
     let source = KernelSource::new("rollout.cu")
         .texts(&[PRELUDE, ARGMAX, ENV_STATE, ENV, OBSERVATION, WINDOW, MLP, ACCOUNT, ROLLOUT])
@@ -184,7 +184,7 @@ pub(crate) fn launch_greedy(
         .value(steps.end - steps.start)
         .value(market.first_rules);
     let shape = LaunchShape::line(path.first.len() - 1, plan.threads()).shared(plan.shared_bytes);
-    // SAFETY: the arguments are rollout_greedy's; `first` cuts the pairs into blocks of at most `slots`; the plan's shared size is the kernel's own
-    // (BLOCK_SHARED_BYTES is asserted at its compilation).
+    // SAFETY: the arguments are rollout_greedy's; `first` cuts the pairs into blocks of at most `slots`; the plan's
+    // shared size is the kernel's own (BLOCK_SHARED_BYTES is asserted at its compilation).
     unsafe { launch.run(device, shape) }
 }

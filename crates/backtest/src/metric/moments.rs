@@ -2,8 +2,8 @@
 //!
 //! Each block of [`super::sum::BLOCK`] elements is read twice while it lies in the first-level cache: once for its
 //! mean, once for the powers of the deviations from it. Blocks are then joined by the pairwise update of Chan, Golub &
-//! LeVeque (1979), extended to the third and fourth moment by Pébay (2008). Two-pass accuracy, and a constant series has
-//! a deviation of rounding size only, which [`Moments::spread`] recognises.
+//! LeVeque (1979), extended to the third and fourth moment by Pébay (2008). Two-pass accuracy, and a constant series
+//! has a deviation of rounding size only, which [`Moments::spread`] recognises.
 //!
 //! NaN elements are missing values: they are skipped and not counted in n.
 

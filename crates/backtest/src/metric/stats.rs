@@ -1,5 +1,5 @@
-//! [`WindowStats`]: the numbers every metric of a window is a formula of. [`WindowStats::of`] reads them from slices; a device
-//! that fills the same struct gets the same [`WindowMetrics`](super::WindowMetrics).
+//! [`WindowStats`]: the numbers every metric of a window is a formula of. [`WindowStats::of`] reads them from slices; a
+//! device that fills the same struct gets the same [`WindowMetrics`](super::WindowMetrics).
 
 use super::drawdown::Drawdown;
 use super::quantile::quantiles_counted;

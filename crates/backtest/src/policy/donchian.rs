@@ -5,10 +5,10 @@ use super::parameter::{Invalid, Kind, Values};
 use super::sma_cross::long_only;
 use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
 
-/// Level +1 when the close is above the highest high of the `period` bars before; −1 (`long_only`: out of a long) when it
-/// is below their lowest low. A long is left when the close is below the lowest low of the `exit` bars before, a short
-/// when it is above their highest high; an entry wins over an exit. Otherwise the level is kept; 0 before `period`
-/// bars have gone by.
+/// Level +1 when the close is above the highest high of the `period` bars before; −1 (`long_only`: out of a long) when
+/// it is below their lowest low. A long is left when the close is below the lowest low of the `exit` bars before, a
+/// short when it is above their highest high; an entry wins over an exit. Otherwise the level is kept; 0 before
+/// `period` bars have gone by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Donchian {
     period: usize,
@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        // Channel of three bars, exit of one. Bar 3 breaks out; 4 closes below bar 3; 5 breaks down; 6 closes above bar 5;
+        // Channel of three bars, exit of one. Bar 3 breaks out; 4 closes below bar 3; 5 breaks down; 6 closes above bar
+        // 5;
         // 7 lies inside.
         let close = [5.0, 6.0, 5.5, 7.0, 6.5, 4.0, 4.5, 4.5];
         let levels = [0.0, 0.0, 0.0, 1.0, 0.0, -1.0, 0.0, 0.0];

@@ -1,5 +1,5 @@
-//! Exponential-moving-average cross (Appel's MACD line against zero): long while the fast average is above the slow one,
-//! short (or flat) while below. Averages as TA-Lib's EMA.
+//! Exponential-moving-average cross (Appel's MACD line against zero): long while the fast average is above the slow
+//! one, short (or flat) while below. Averages as TA-Lib's EMA.
 
 use super::indicator::Indicator;
 use super::parameter::{Invalid, Kind, Values};

@@ -21,7 +21,8 @@ pub struct Axis {
 
 /// A strategy and every allowed combination of its parameters' values, in order: the last parameter varies fastest.
 ///
-/// A value is one (`20`), a range with both ends in it (`5..50`, step 1; `5..50:5`; `1.5..3:0.5`) or a list (`5|10|20`).
+/// A value is one (`20`), a range with both ends in it (`5..50`, step 1; `5..50:5`; `1.5..3:0.5`) or a list
+/// (`5|10|20`).
 #[derive(Debug, Clone)]
 pub struct Grid {
     text: StrategyText,

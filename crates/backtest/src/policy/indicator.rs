@@ -1,7 +1,8 @@
 //! The indicators that rule strategies read, one value per bar.
 //!
-//! An [`Indicator`] is a pure function of the series up to and including its bar, whatever window is traded: a [`Stream`]
-//! starts where its recurrence starts, so a strategy sees the same values in every window. NaN where not yet defined.
+//! An [`Indicator`] is a pure function of the series up to and including its bar, whatever window is traded: a
+//! [`Stream`] starts where its recurrence starts, so a strategy sees the same values in every window. NaN where not yet
+//! defined.
 //! Every value is made by `+ − × ÷ √` in a fixed order, which `gpu/indicator.cu` repeats bit for bit.
 //!
 //! | indicator of n bars | definition | first defined at bar |

@@ -6,8 +6,8 @@ use super::parameter::{Invalid, Kind, Values};
 use super::sma_cross::{cross, long_only};
 use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
 
-/// Level +1 while the MACD line, EMA(fast) − EMA(slow) of the closes, is above its signal line, the EMA(signal) of it; −1
-/// (`long_only`: 0) while below, unchanged while equal; 0 before bar `slow` + `signal` − 2.
+/// Level +1 while the MACD line, EMA(fast) − EMA(slow) of the closes, is above its signal line, the EMA(signal) of it;
+/// −1 (`long_only`: 0) while below, unchanged while equal; 0 before bar `slow` + `signal` − 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MacdCross {
     fast: usize,
@@ -17,7 +17,8 @@ pub struct MacdCross {
 }
 
 impl MacdCross {
-    /// Averages over `fast` and `slow` bars (1 ≤ fast < slow), their difference averaged over `signal` bars (at least 1).
+    /// Averages over `fast` and `slow` bars (1 ≤ fast < slow), their difference averaged over `signal` bars (at least
+    /// 1).
     pub fn new(fast: usize, slow: usize, signal: usize, long_only: bool) -> Self {
         Self { fast, slow, signal, long_only }
     }
@@ -60,7 +61,8 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        // EMA(1) is the close; EMA(3), α = 1/2: – – 4 3 5 4.5. Lines – – 2 −1 2 −0.5; their EMA(2), α = 2/3, – – – 0.5 1.5 1/6.
+        // EMA(1) is the close; EMA(3), α = 1/2: – – 4 3 5 4.5. Lines – – 2 −1 2 −0.5; their EMA(2), α = 2/3, – – – 0.5
+        // 1.5 1/6.
         let close = [2.0, 4.0, 6.0, 2.0, 7.0, 4.0];
         assert_eq!(levels_of(MacdCross::new(1, 3, 2, false), &close), [0.0, 0.0, 0.0, -1.0, 1.0, -1.0]);
         assert_eq!(levels_of(MacdCross::new(1, 3, 2, true), &close), [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]);

@@ -6,8 +6,8 @@ use super::sma_cross::long_only;
 use super::strategy::{Inputs, MAX_INPUTS, MAX_THRESHOLDS, Signal, Strategy, inputs};
 
 /// Level +1 from the bar whose RSI is below `low` until a bar whose RSI is above `high`; from there −1 (`long_only`: 0)
-/// until it is below `low` again. In between, and at either threshold itself, the level is kept. 0 before the RSI exists
-/// and until it first leaves the band.
+/// until it is below `low` again. In between, and at either threshold itself, the level is kept. 0 before the RSI
+/// exists and until it first leaves the band.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RsiReversal {
     period: usize,

@@ -62,9 +62,11 @@ pub struct SignalsFile {
 }
 
 impl SignalsFile {
-    /// Reads delimited text or Parquet, plain or packed, in one of three layouts: a column `level`; a column per strategy;
-    /// or rows of `strategy` and `level`. A column of time stamps, called and written as in files of bars, must equal the
-    /// bars' own; rows before the first bar or after the last are passed over where `from` or `to` cut the bars there.
+    /// Reads delimited text or Parquet, plain or packed, in one of three layouts: a column `level`; a column per
+    /// strategy;
+    /// or rows of `strategy` and `level`. A column of time stamps, called and written as in files of bars, must equal
+    /// the bars' own; rows before the first bar or after the last are passed over where `from` or `to` cut the bars
+    /// there.
     /// Without stamps there is one row per bar. A level that is missing is NaN.
     ///
     /// # Errors

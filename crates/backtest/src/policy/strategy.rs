@@ -1,4 +1,5 @@
-//! [`Strategy`]: a rule that turns indicators into a level. [`StrategyPolicy`] trades one; [`crate::sweep`] many at once.
+//! [`Strategy`]: a rule that turns indicators into a level. [`StrategyPolicy`] trades one; [`crate::sweep`] many at
+//! once.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -77,8 +78,8 @@ impl Signal {
     }
 }
 
-/// A rule: which indicators it reads and what it makes of them. Signals move it between the sides −1, 0 and 1, 0 until a
-/// first one; the level is the side, or with [`Self::SIZED`] the side times a size.
+/// A rule: which indicators it reads and what it makes of them. Signals move it between the sides −1, 0 and 1, 0 until
+/// a first one; the level is the side, or with [`Self::SIZED`] the side times a size.
 pub trait Strategy: Debug + Copy + Send + Sync + 'static {
     /// What its parameters may be, in the order of its row in [`STRATEGIES`](super::STRATEGIES).
     const KINDS: &'static [Kind];
@@ -98,8 +99,8 @@ pub trait Strategy: Debug + Copy + Send + Sync + 'static {
     /// What it reads, at least one, in the order [`Self::signal`] gets it.
     fn indicators(&self) -> Inputs;
 
-    /// The signal at a bar's close, given the indicators there. A comparison with NaN is false, so an undefined indicator
-    /// gives no signal. Mark it `#[inline(always)]`: a sweep compiles it for the processor's widest vectors.
+    /// The signal at a bar's close, given the indicators there. A comparison with NaN is false, so an undefined
+    /// indicator gives no signal. Mark it `#[inline(always)]`: a sweep compiles it for the processor's widest vectors.
     fn signal(&self, close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal;
 
     /// The level at a bar's close on the side −1 or 1, given the indicators there. Asked only where [`Self::SIZED`].

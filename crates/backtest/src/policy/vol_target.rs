@@ -9,10 +9,10 @@ use super::strategy::{Inputs, MAX_INPUTS, MAX_THRESHOLDS, Signal, Strategy, inpu
 /// Added before rounding down to steps: three steps of 0.1 are 0.3.
 pub(crate) const STEP_SLACK: f64 = 1e-9;
 
-/// The size is min(`cap`, `target` ÷ expected annual volatility), rounded down to a multiple of `step`; the volatility to
-/// expect is [`Indicator::Volatility`] over `period` bars, times √(bars a year). With `trend` = 0 the level is +size; else
-/// +size while the return of the last `trend` bars is above 0, −size (`long_only`: 0) while below, the side kept while it
-/// is 0. Level 0 until both are defined. Where prices have not moved the size is `cap`.
+/// The size is min(`cap`, `target` ÷ expected annual volatility), rounded down to a multiple of `step`; the volatility
+/// to expect is [`Indicator::Volatility`] over `period` bars, times √(bars a year). With `trend` = 0 the level is
+/// +size; else +size while the return of the last `trend` bars is above 0, −size (`long_only`: 0) while below, the side
+/// kept while it is 0. Level 0 until both are defined. Where prices have not moved the size is `cap`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VolTarget {
     period: usize,

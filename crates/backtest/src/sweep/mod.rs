@@ -1,8 +1,8 @@
 //! A parameter sweep: every set of a [`Grid`] over one window or several, without keeping any path.
 //!
 //! [`cpu`] runs the exact engine, the sets in parallel; [`gpu::GpuSweep`](crate::gpu::GpuSweep) does the same on a
-//! device. Both take the bars in stretches and carry accounts and statistics along, so memory is bounded by the number of
-//! sets, not by the length of the window. Indicators are computed once per distinct length.
+//! device. Both take the bars in stretches and carry accounts and statistics along, so memory is bounded by the number
+//! of sets, not by the length of the window. Indicators are computed once per distinct length.
 //!
 //! On the CPU a set's signals are bits, 64 bars in a word. An account jumps from one bar that may matter to the next
 //! ([`Account::step`](crate::cpu::account::Account::step) there, nothing in between); then the statistics of eight sets
@@ -52,8 +52,8 @@ pub enum SweepError {
     },
 }
 
-/// Runs every set of `grid` over the bars `window`, as [`simulate`](crate::cpu::engine::simulate) would; rows are in the
-/// grid's order. `risk_free` is an annual rate. `on_progress` hears of bar evaluations done and in all.
+/// Runs every set of `grid` over the bars `window`, as [`simulate`](crate::cpu::engine::simulate) would; rows are in
+/// the grid's order. `risk_free` is an annual rate. `on_progress` hears of bar evaluations done and in all.
 ///
 /// # Errors
 /// [`SweepError`] for a grid of a strategy that is no rule over indicators.

@@ -117,7 +117,8 @@ fn config(rng: &mut Philox, has_volume: bool) -> SimConfig {
     config
 }
 
-/// NaN is no Sharpe ratio's value: rows can be compared as they are. −0 and 0 would compare equal; text tells them apart.
+/// NaN is no Sharpe ratio's value: rows can be compared as they are. −0 and 0 would compare equal; text tells them
+/// apart.
 fn same(case: &str, rules: &Rules, market: &Market<'_>, window: Range<usize>, grid: &Grid) {
     let rows = cpu(rules, market, window.clone(), grid, 0.02, |_, _| {}).unwrap();
     assert_eq!(rows.len(), grid.len());

@@ -50,7 +50,8 @@ impl Run {
         Self { account: Account::new(rules), side: 0.0, n_trades: 0, n_wins: 0 }
     }
 
-    /// Decides at the `n` closes from bar `first` on: steps at those where something may happen and jumps over the rest.
+    /// Decides at the `n` closes from bar `first` on: steps at those where something may happen and jumps over the
+    /// rest.
     /// Writes what is held after each step; returns the bars stepped through.
     fn walk(
         &mut self,

@@ -10,8 +10,8 @@ use crate::cpu::engine::Market;
 use crate::policy::indicator::{Prices, Stream};
 use crate::policy::strategy::MAX_INPUTS;
 
-/// Bytes of indicators at a time. More than a second-level cache: columns are read in order and come early enough, and the
-/// longer a stretch, the seldomer the accounts of all sets are fetched.
+/// Bytes of indicators at a time. More than a second-level cache: columns are read in order and come early enough, and
+/// the longer a stretch, the seldomer the accounts of all sets are fetched.
 const TABLE_BYTES: usize = 1 << 23;
 /// Bars of a stretch at least and at most, whole words. Fewer than the least would be spent on setting out.
 const STRETCH_BARS: (usize, usize) = (512, 8192);

@@ -1,5 +1,5 @@
-//! What a strategy wants in up to 64 bars: [`Word`], its signals as sets of bits, so that the next bar that matters is a
-//! count of zeros away; [`Levels`], the levels of a strategy that sizes its positions.
+//! What a strategy wants in up to 64 bars: [`Word`], its signals as sets of bits, so that the next bar that matters is
+//! a count of zeros away; [`Levels`], the levels of a strategy that sizes its positions.
 
 use crate::policy::strategy::{MAX_INPUTS, Signal, Strategy, level};
 

@@ -19,8 +19,8 @@ fn policies(world: &World, shape: &MlpShape, n: u64) -> Vec<MlpPolicy> {
     (0..n).map(|seed| balanced(random_policy(shape, seed), &world.features)).collect()
 }
 
-/// Holds a device path to the engine given its own actions, bit for bit, and its actions to what the models want, each on
-/// features of its own `[n_bars, n_feature]` for all bars. Counts steps and ties decided otherwise.
+/// Holds a device path to the engine given its own actions, bit for bit, and its actions to what the models want, each
+/// on features of its own `[n_bars, n_feature]` for all bars. Counts steps and ties decided otherwise.
 fn check(
     world: &World,
     w: usize,

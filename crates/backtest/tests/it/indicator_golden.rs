@@ -1,5 +1,5 @@
-//! The strategies' indicators beside TA-Lib's (golden values of crates/market, made by its `make_talib_golden.py`), and the
-//! channels beside plain maxima and minima.
+//! The strategies' indicators beside TA-Lib's (golden values of crates/market, made by its `make_talib_golden.py`), and
+//! the channels beside plain maxima and minima.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,6 @@
-//! The kernels themselves, compiled for the host and run under an emulation of CUDA's threads and barriers: indexing, packing,
-//! barriers (a deadlock fails), launch splitting and the hand-over between lanes, without a GPU. What only a GPU can show
-//! (its logarithm, its memory order, its speed) is tests/gpu.
+//! The kernels themselves, compiled for the host and run under an emulation of CUDA's threads and barriers: indexing,
+//! packing, barriers (a deadlock fails), launch splitting and the hand-over between lanes, without a GPU. What only a
+//! GPU can show (its logarithm, its memory order, its speed) is tests/gpu.
 
 pub(crate) use crate::host_kernel::{HostKernel, PARAMETERS, raw};
 use crate::support::{argmax, forward, random_features, random_policy, same_column};
@@ -154,7 +154,8 @@ fn greedy(shape: &MlpShape, slots: usize, n_policy: u64, chunk: u32, world: &Wor
     assert!(used.iter().filter(|&&n| n > 0).count() > 1, "one action only: nothing tested");
 }
 
-/// The engine, given the kernel's actions, takes the same path; the plain network asks for the same actions or calls a tie.
+/// The engine, given the kernel's actions, takes the same path; the plain network asks for the same actions or calls a
+/// tie.
 pub(crate) fn hold(
     world: &World,
     w: usize,

@@ -196,7 +196,8 @@ impl Run<'_> {
         kernels.step.run(&[&market[..], &shares, &layer, &clocks, &lives, &path, &out].concat(), &numbers);
     }
 
-    /// The engine, given the kernel's actions, takes the same path; the networks ask for the same actions or call a tie.
+    /// The engine, given the kernel's actions, takes the same path; the networks ask for the same actions or call a
+    /// tie.
     fn hold(&self, pairs: &[RolloutPair], state: &State) {
         let mut used = vec![0; self.policies[0].shape.n_action];
         for (i, pair) in pairs.iter().enumerate() {

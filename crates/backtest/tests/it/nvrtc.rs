@@ -1,5 +1,5 @@
-//! Every kernel and every kind of specialisation compiles for every architecture, without a GPU; the resident kernel holds
-//! its weights without spilling. Where NVRTC is not installed the tests print a note: CI has it.
+//! Every kernel and every kind of specialisation compiles for every architecture, without a GPU; the resident kernel
+//! holds its weights without spilling. Where NVRTC is not installed the tests print a note: CI has it.
 
 use gigabar_backtest::gpu::external::external_source;
 use gigabar_backtest::gpu::full_metrics::full_source;

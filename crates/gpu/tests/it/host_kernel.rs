@@ -1,5 +1,5 @@
-//! Kernels compiled for the host and run under an emulation of CUDA's threads and barriers (host_kernel.h), for the tests of
-//! every crate that has kernels.
+//! Kernels compiled for the host and run under an emulation of CUDA's threads and barriers (host_kernel.h), for the
+//! tests of every crate that has kernels.
 
 use std::process::Command;
 
@@ -13,7 +13,8 @@ pub(crate) struct HostKernel {
 }
 
 impl HostKernel {
-    /// Compiles `source` and an entry with these C++ `parameters` that makes `launch`: grid x, y, z, threads, kernel call.
+    /// Compiles `source` and an entry with these C++ `parameters` that makes `launch`: grid x, y, z, threads, kernel
+    /// call.
     pub(crate) fn build(source: &KernelSource, parameters: &str, launch: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (text, library) = (folder.path().join("kernel.cpp"), folder.path().join("libkernel.so"));

@@ -136,8 +136,8 @@ impl Archive {
     }
 }
 
-/// Writes `bytes` to a hidden neighbour, flushes it to the disk, and renames it over `path`: whoever opens `path` sees the
-/// old contents or the new ones, whenever the process or the machine dies. Creates missing folders.
+/// Writes `bytes` to a hidden neighbour, flushes it to the disk, and renames it over `path`: whoever opens `path` sees
+/// the old contents or the new ones, whenever the process or the machine dies. Creates missing folders.
 pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), LearnError> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(LearnError::io("create", folder))?;

@@ -116,8 +116,8 @@ fn n_step_returns_are_sums_of_one_step_returns() {
     assert_eq!(truncated, 16);
 }
 
-/// A levered account on a walk is liquidated. A penalty larger than any return marks the transitions that hold the ruin:
-/// they, and no others, are terminal.
+/// A levered account on a walk is liquidated. A penalty larger than any return marks the transitions that hold the
+/// ruin: they, and no others, are terminal.
 #[test]
 fn only_ruin_terminates() {
     let mut setting = Setting::new(SimConfig { max_position: 60.0, maintenance_margin: 0.01, ..costs() });

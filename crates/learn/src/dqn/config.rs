@@ -50,9 +50,9 @@ pub struct DqnConfig {
     pub weight_decay: f64,
     /// ε of Adam.
     pub adam_eps: f64,
-    /// Standard deviation of the noise added to every market feature of a minibatch (scaled features have deviation 1). A
-    /// train range has few bars and each is replayed many times: without noise the network learns them by heart (Bishop
-    /// 1995 shows the noise to be a Tikhonov regulariser). 0: none.
+    /// Standard deviation of the noise added to every market feature of a minibatch (scaled features have deviation 1).
+    /// A train range has few bars and each is replayed many times: without noise the network learns them by heart
+    /// (Bishop 1995 shows the noise to be a Tikhonov regulariser). 0: none.
     pub feature_noise: f64,
     /// Gradients are scaled down to this global norm; 0: never.
     pub max_grad_norm: f64,
@@ -234,10 +234,11 @@ impl DqnConfig {
         ]
     }
 
-    /// Gradient steps due in all when `env_steps` environment steps have been made: one per `train_every` after the first
+    /// Gradient steps due in all when `env_steps` environment steps have been made: one per `train_every` after the
+    /// first
     /// `learning_starts`, and none before the ring is sure to hold a minibatch. Every environment keeps back at most
-    /// n_step − 1 steps, whose returns are not complete yet. A function of counters alone: whoever steps a device need not
-    /// ask it.
+    /// n_step − 1 steps, whose returns are not complete yet. A function of counters alone: whoever steps a device need
+    /// not ask it.
     pub fn gradient_steps_due(&self, env_steps: u64) -> u64 {
         let kept_back = (self.n_envs as u64).saturating_mul(self.n_step as u64 - 1);
         if env_steps < kept_back.saturating_add(self.batch as u64) {

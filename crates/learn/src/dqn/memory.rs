@@ -1,5 +1,5 @@
-//! Whether what a trainer holds can be had at all: asked before anything is allocated, because an allocation that fails later ends
-//! the process without a word.
+//! Whether what a trainer holds can be had at all: asked before anything is allocated, because an allocation that fails
+//! later ends the process without a word.
 
 use gigabar_backtest::cpu::observation::N_PORTFOLIO;
 

@@ -1,7 +1,7 @@
 //! Saving a trainer and continuing it bit for bit.
 //!
-//! One safetensors file: both networks, the optimizer's moments, the replay ring and its priorities as arrays; counters,
-//! accounts, generator and settings as JSON in its header. One file is one atomic rename.
+//! One safetensors file: both networks, the optimizer's moments, the replay ring and its priorities as arrays;
+//! counters, accounts, generator and settings as JSON in its header. One file is one atomic rename.
 
 use std::path::{Path, PathBuf};
 
@@ -81,8 +81,8 @@ impl Trainer {
     /// The seed is the saved one.
     ///
     /// # Errors
-    /// [`LearnError::Io`] when there is no checkpoint, [`LearnError::Corrupt`] when it is damaged, [`LearnError::Mismatch`]
-    /// naming the setting that differs, and the errors of [`Trainer::new`].
+    /// [`LearnError::Io`] when there is no checkpoint, [`LearnError::Corrupt`] when it is damaged,
+    /// [`LearnError::Mismatch`] naming the setting that differs, and the errors of [`Trainer::new`].
     pub fn resume(
         dir: &Path,
         config: &DqnConfig,

@@ -25,8 +25,8 @@ pub(crate) fn store_threads(dims: &Dims) -> usize {
     dims.n_env.next_power_of_two().clamp(128, 1024)
 }
 
-/// Source of `collector_observe`, `collector_step`, `collector_count`, `collector_store` and the kernels of `epoch_state.cu`. Accounts count wins and losses
-/// whatever the rules say, so that they are the CPU's.
+/// Source of `collector_observe`, `collector_step`, `collector_count`, `collector_store` and the kernels of
+/// `epoch_state.cu`. Accounts count wins and losses whatever the rules say, so that they are the CPU's.
 pub(crate) fn collector_source(dims: &Dims, kind: ReplayKind, flags: u32) -> KernelSource {
     let source = super::shared_source("collector.cu", flags | KEEP_TALLY);
     let source = source.texts(&[ARGMAX, REDUCE, REPLAY_HEADER, REWARD, COLLECTOR, EPOCH_STATE]);

@@ -14,12 +14,13 @@ const RESET_PORTFOLIO: u32 = 1;
 const RESET_DSR: u32 = 2;
 const WARP: usize = 32;
 
-/// One environment between two epochs, in 32 bytes. The device keeps the same numbers in f64 (money is never f32), beside all
-/// else that an account has; this is the view of them for people and plots.
+/// One environment between two epochs, in 32 bytes. The device keeps the same numbers in f64 (money is never f32),
+/// beside all else that an account has; this is the view of them for people and plots.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[repr(C)]
 pub struct EpochState {
-    /// Exponential moving volatility of the bar it stands on, per bar: a function of the bars, so an epoch cannot reset it.
+    /// Exponential moving volatility of the bar it stands on, per bar: a function of the bars, so an epoch cannot reset
+    /// it.
     pub vol_ema: f32,
     /// Its median over the train range.
     pub median_vol: f32,

@@ -69,8 +69,9 @@ mod plain {
     unsafe impl Plain for LearnerEpoch {}
 }
 
-/// Judges the gradient steps of all learners where they are made, as [`crate::guard::Guard`] does: after a bad step weights, optimizer
-/// and priorities are what they were (a transition that gave no number loses its priority), and the step is counted.
+/// Judges the gradient steps of all learners where they are made, as [`crate::guard::Guard`] does: after a bad step
+/// weights, optimizer and priorities are what they were (a transition that gave no number loses its priority), and the
+/// step is counted.
 #[derive(Debug)]
 pub struct GpuTrainingGuard {
     device: Device,
@@ -112,7 +113,8 @@ impl GpuTrainingGuard {
         self.counts.iter().any(GuardCounts::any)
     }
 
-    /// Queues the end of a gradient step: new priorities, counters, the running mean of the loss, the epoch's statistics.
+    /// Queues the end of a gradient step: new priorities, counters, the running mean of the loss, the epoch's
+    /// statistics.
     ///
     /// # Errors
     /// [`GpuError::Launch`].
@@ -127,7 +129,8 @@ impl GpuTrainingGuard {
         let launch = launch.buffer(&replay.slots).buffer(&learner.td).buffer(&learner.rows);
         let launch = launch.buffer(&self.results).buffer(&self.epochs);
         let shape = LaunchShape::line(self.n_learner * self.shape.cluster, self.shape.threads);
-        // SAFETY: guard_book's parameters; the buffers have the shapes it names, slots are what replay_draw wrote, or zeros.
+        // SAFETY: guard_book's parameters; the buffers have the shapes it names, slots are what replay_draw wrote, or
+        // zeros.
         unsafe { launch.run(&self.device, shape) }
     }
 }

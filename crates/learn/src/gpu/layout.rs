@@ -1,5 +1,5 @@
-//! The structs that cross to the device: `repr(C)` twins of those in `learner.cuh`, `collector.cu`, `replay.cuh` and `rank.cu`, and the constants that reach CUDA by `-D`. Sizes
-//! are asserted on both sides.
+//! The structs that cross to the device: `repr(C)` twins of those in `learner.cuh`, `collector.cu`, `replay.cuh` and
+//! `rank.cu`, and the constants that reach CUDA by `-D`. Sizes are asserted on both sides.
 
 use gigabar_backtest::gpu::layout::{EnvRules, constants as env_constants};
 use gigabar_gpu::{KernelSource, Plain};

@@ -269,7 +269,8 @@ impl Learner {
         let launch = self.kernels.gradient.launch().buffer(jobs).value(jobs.len() as u32);
         let launch = launch.value(self.dims.batch as u32).buffer(&self.gradient).buffer(&self.square_sum);
         let shape = grid([self.n_tile, self.dims.n_learner, 1], self.kernels.gradient_tile.threads());
-        // SAFETY: gradient_sum's parameters; the jobs name buffers of this learner and the minibatch they were bound to.
+        // SAFETY: gradient_sum's parameters; the jobs name buffers of this learner and the minibatch they were bound
+        // to.
         unsafe { launch.run(&self.device, shape) }
     }
 
@@ -290,8 +291,8 @@ fn grid(blocks: [usize; 3], threads: usize) -> LaunchShape {
     LaunchShape { grid: blocks.map(clip), block: [clip(threads), 1, 1], shared_bytes: 0 }
 }
 
-/// The table of layers for `gradient_sum` and the number of tiles. Layer i reads `inputs[i]` (address, segments a learner) and
-/// the gradients at `outputs[i]`.
+/// The table of layers for `gradient_sum` and the number of tiles. Layer i reads `inputs[i]` (address, segments a
+/// learner) and the gradients at `outputs[i]`.
 pub(super) fn gradient_jobs(
     layout: &NetLayout,
     tile: TileShape,

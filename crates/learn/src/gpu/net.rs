@@ -1,4 +1,5 @@
-//! [`NetLayout`]: where a network's parameters lie on the device, and the sources of the kernels that multiply with them.
+//! [`NetLayout`]: where a network's parameters lie on the device, and the sources of the kernels that multiply with
+//! them.
 
 use gigabar_gpu::KernelSource;
 use gigabar_gpu::header::PRELUDE;
@@ -34,8 +35,8 @@ impl TileShape {
     /// Of gradients, which sum over many rows.
     pub(super) const GRADIENT: Self = Self { m: 64, n: 64, per_m: 8, per_n: 8, split: 2, k: 8 };
 
-    /// For `copies` products of m × n: the larger the tile, the less is read for a product, as long as the multiprocessors have
-    /// work. Measured on an H200.
+    /// For `copies` products of m × n: the larger the tile, the less is read for a product, as long as the
+    /// multiprocessors have work. Measured on an H200.
     pub(super) fn choose(m: usize, n: usize, copies: usize, n_sm: usize) -> Self {
         let blocks = |tile: Self| m.div_ceil(tile.m) * n.div_ceil(tile.n) * copies;
         if m >= Self::WIDE.m && 3 * blocks(Self::WIDE) >= 2 * n_sm {
@@ -116,8 +117,8 @@ impl NetLayout {
         Ok(Self { shape: shape.clone(), hidden, head, n_param })
     }
 
-    /// Every parameter of [`NetShape::parameters`], in that order: its first float here, its rows and their length, and the
-    /// distance between rows.
+    /// Every parameter of [`NetShape::parameters`], in that order: its first float here, its rows and their length, and
+    /// the distance between rows.
     fn places(&self) -> Vec<[usize; 4]> {
         let mut out = Vec::new();
         let mut layer = |layer: &LayerLayout, first: usize, n_row: usize| {

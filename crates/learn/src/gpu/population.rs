@@ -33,12 +33,13 @@ pub(super) struct Queued {
     grad_steps: u64,
 }
 
-/// K trainers on one GPU. Experience, replay, gradient steps, guard and monitoring stay on the device; the host queues an epoch as
-/// graphs recorded once and reads one record of every learner at its end, when the next epoch may already run.
+/// K trainers on one GPU. Experience, replay, gradient steps, guard and monitoring stay on the device; the host queues
+/// an epoch as graphs recorded once and reads one record of every learner at its end, when the next epoch may already
+/// run.
 ///
-/// The learners share everything of [`DqnConfig`] that shapes arrays or the order of steps: network, batch, environments,
-/// n-step, replay, steps and epochs. Learning rate, γ, ε, τ, PER's α and β, guard, reward, rules, seed and train range are each
-/// learner's own.
+/// The learners share everything of [`DqnConfig`] that shapes arrays or the order of steps: network, batch,
+/// environments, n-step, replay, steps and epochs. Learning rate, γ, ε, τ, PER's α and β, guard, reward, rules, seed
+/// and train range are each learner's own.
 #[derive(Debug)]
 pub struct Population {
     pub(super) trainers: Vec<Trainer>,
@@ -62,8 +63,8 @@ impl Population {
     /// Moves trainers to the device, wherever their training stands.
     ///
     /// # Errors
-    /// [`LearnError::Population`] for trainers that cannot train together, [`LearnError::DeviceMemory`] when they do not fit,
-    /// [`LearnError::Gpu`] as the device reports it.
+    /// [`LearnError::Population`] for trainers that cannot train together, [`LearnError::DeviceMemory`] when they do
+    /// not fit, [`LearnError::Gpu`] as the device reports it.
     pub fn new(device: &Device, trainers: Vec<Trainer>) -> Result<Self, LearnError> {
         let first = transfer::check_alike(&trainers)?;
         let config = first.config.clone();
@@ -140,8 +141,8 @@ impl Population {
         self.trainers.is_empty()
     }
 
-    /// Every environment as it stands after all that has been queued, learner after learner. `[K · n_env]`. Waits for the
-    /// device, so it is no part of an epoch.
+    /// Every environment as it stands after all that has been queued, learner after learner. `[K · n_env]`. Waits for
+    /// the device, so it is no part of an epoch.
     ///
     /// # Errors
     /// [`LearnError::Gpu`] as the device reports it.
@@ -159,8 +160,9 @@ impl Population {
         &self.summaries
     }
 
-    /// One epoch of every learner; a summary of each. With `ahead` the next epoch, if there is one, is queued before the host
-    /// waits for this one's summaries; without, the device rests at this epoch's end, so that [`Self::trainers`] may be called.
+    /// One epoch of every learner; a summary of each. With `ahead` the next epoch, if there is one, is queued before
+    /// the host waits for this one's summaries; without, the device rests at this epoch's end, so that
+    /// [`Self::trainers`] may be called.
     /// One synchronisation and one copy to the host.
     ///
     /// # Errors

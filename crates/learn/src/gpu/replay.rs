@@ -148,8 +148,9 @@ impl Sorter {
     }
 }
 
-/// Experience replay of K learners on the device: rings, priorities, and the minibatch last drawn. Transitions come from
-/// [`GpuExperienceCollector`](super::GpuExperienceCollector) and leave as rows of observations; the host sees neither.
+/// Experience replay of K learners on the device: rings, priorities, and the minibatch last drawn. Transitions come
+/// from [`GpuExperienceCollector`](super::GpuExperienceCollector) and leave as rows of observations; the host sees
+/// neither.
 #[derive(Debug)]
 pub struct GpuReplayBuffer {
     dims: Dims,
@@ -232,7 +233,8 @@ impl GpuReplayBuffer {
         }
     }
 
-    /// Takes over the CPU's rings and samplers, one of each for every learner; ring lengths and largest priorities go into
+    /// Takes over the CPU's rings and samplers, one of each for every learner; ring lengths and largest priorities go
+    /// into
     /// `world.state`.
     ///
     /// # Errors
@@ -275,11 +277,13 @@ impl GpuReplayBuffer {
         let launch = launch.buffer(&self.slots).buffer(&self.weights).buffer(&self.x);
         let mut shape = LaunchShape::line(self.dims.batch.div_ceil(DRAW_WARPS), DRAW_WARPS * WARP);
         shape.grid[1] = self.dims.n_learner as u32;
-        // SAFETY: the arguments are replay_draw's; a slot is below the ring's length, its bars inside the feature tables.
+        // SAFETY: the arguments are replay_draw's; a slot is below the ring's length, its bars inside the feature
+        // tables.
         unsafe { launch.run(&world.device, shape) }
     }
 
-    /// Queues the sort of every learner's ranks, after every collection: until then draws are by the ranks of the last sort.
+    /// Queues the sort of every learner's ranks, after every collection: until then draws are by the ranks of the last
+    /// sort.
     /// Does nothing for the other kinds of replay.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
-//! The two operations a multilayer perceptron spends its time in, as Candle custom operations with their own backward pass.
+//! The two operations a multilayer perceptron spends its time in, as Candle custom operations with their own backward
+//! pass.
 //!
 //! Candle's stock CPU matmul asks the operating system for the core count at every call (about 35 µs, several times the
-//! product itself at our sizes) and may split the work over a pool shared with other folds. [`Dense`] multiplies through
+//! product itself at our sizes) and may split the work over a pool shared with other folds. [`Dense`] multiplies
+//! through
 //! `ndarray` (single-threaded `matrixmultiply`), so the work stays on the trainer's thread, wherever in a
 //! rayon pool that is. Both operations are checked against Candle's stock operations, forward and backward.
 

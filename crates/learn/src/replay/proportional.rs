@@ -1,4 +1,5 @@
-//! Proportional prioritised replay (Schaul, Quan, Antonoglou & Silver, "Prioritized Experience Replay", ICLR 2016) on a sum tree.
+//! Proportional prioritised replay (Schaul, Quan, Antonoglou & Silver, "Prioritized Experience Replay", ICLR 2016) on a
+//! sum tree.
 //!
 //! A node is always the sum of its two children, recomputed from them and never adjusted by a difference, so the tree
 //! does not drift: after any number of updates the root is what a fresh build from the leaves would give.
@@ -51,8 +52,8 @@ impl SumTree {
         }
     }
 
-    /// The leaf under `mass` of `[0, total)`. Never a leaf of 0: a node is only entered when its sum is above 0, whatever
-    /// rounding leaves of `mass`.
+    /// The leaf under `mass` of `[0, total)`. Never a leaf of 0: a node is only entered when its sum is above 0,
+    /// whatever rounding leaves of `mass`.
     pub fn find(&self, mut mass: f64) -> usize {
         let mut node = 1;
         while node < self.n_leaf {

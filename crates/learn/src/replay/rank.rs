@@ -1,7 +1,8 @@
 //! Rank-based prioritised replay (Schaul et al. 2016, §3.3): P(i) ∝ rank(i)^−α, rank by |δ|.
 //!
-//! As in the paper, an array-based binary heap stands in for the sorted order, so an update costs O(log N), and the array is
-//! sorted every [`SORT_EVERY`] draws (a sorted array is a heap). The rank of a transition is its place in that array.
+//! As in the paper, an array-based binary heap stands in for the sorted order, so an update costs O(log N), and the
+//! array is sorted every [`SORT_EVERY`] draws (a sorted array is a heap). The rank of a transition is its place in that
+//! array.
 
 use gigabar_market::rng::Philox;
 

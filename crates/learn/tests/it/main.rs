@@ -1,4 +1,5 @@
-//! What the learner must show as a whole: that it learns what can be learned, nothing else, and that its policies travel.
+//! What the learner must show as a whole: that it learns what can be learned, nothing else, and that its policies
+//! travel.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod checkpoint;

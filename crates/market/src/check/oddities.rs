@@ -1,4 +1,5 @@
-//! What no single row shows: jumps, runs of equal bars, hours of trading and the bars that lack inside them; and what to do.
+//! What no single row shows: jumps, runs of equal bars, hours of trading and the bars that lack inside them; and what
+//! to do.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,8 @@ const SECOND_NS: i64 = 1_000_000_000;
 /// Hours of trading as the bars show them, and what lacks inside them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hours {
-    /// First usual bar of a day and the end of the last, `HH:MM` in `zone`; of a market around the clock `00:00` and `24:00`.
+    /// First usual bar of a day and the end of the last, `HH:MM` in `zone`; of a market around the clock `00:00` and
+    /// `24:00`.
     pub from: String,
     /// See `from`.
     pub to: String,

@@ -124,8 +124,8 @@ impl FeatureTable {
     /// Computes all [`N_FEATURE`] features of all bars, in parallel over features. O(n_bars).
     ///
     /// # Errors
-    /// [`FeatureError::TooShort`] when no bar lies after the warm-up; [`FeatureError::NotFinite`] when prices or volumes
-    /// overflow.
+    /// [`FeatureError::TooShort`] when no bar lies after the warm-up; [`FeatureError::NotFinite`] when prices or
+    /// volumes overflow.
     pub fn compute(bars: &Bars) -> Result<Self, FeatureError> {
         let n_bars = bars.len();
         if n_bars <= WARMUP_BARS {

@@ -4,8 +4,8 @@ use super::LoadError;
 use super::rows::Rows;
 use super::table::Table;
 
-/// Scales open, high and low by adjusted close / close, and sets close to the adjusted close. Volume stays: vendors adjust
-/// it for splits or not, and none says which.
+/// Scales open, high and low by adjusted close / close, and sets close to the adjusted close. Volume stays: vendors
+/// adjust it for splits or not, and none says which.
 pub(crate) fn adjust(table: &Table, rows: &mut Rows, notes: &mut Vec<String>) -> Result<(), LoadError> {
     let Some(adjusted) = &rows.adjusted else { return Err(LoadError::NoAdjusted { path: table.path.clone() }) };
     let name = table.layout.name(table.layout.roles.adj_close.unwrap_or(0));

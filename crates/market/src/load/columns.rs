@@ -112,7 +112,8 @@ pub(crate) fn normalise(name: &str) -> String {
     words.join(" ")
 }
 
-/// Roles by header name. `symbol_value`, a cell of the symbol column, tells the base currency's volume from the quote's.
+/// Roles by header name. `symbol_value`, a cell of the symbol column, tells the base currency's volume from the
+/// quote's.
 pub(crate) fn by_name(names: &[String], symbol_value: impl Fn(usize) -> Option<String>) -> Roles {
     let plain: Vec<String> = names.iter().map(|name| normalise(name)).collect();
     let find = |synonyms: &[&str]| synonyms.iter().find_map(|s| plain.iter().position(|name| name == s));

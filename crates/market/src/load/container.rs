@@ -1,5 +1,5 @@
-//! From a path to what lies in it: undoes gzip, zstd and zip, told by their first bytes and never by a name, until text,
-//! Parquet or DBN is left. What unpacks to far more than it should is refused before it fills the memory.
+//! From a path to what lies in it: undoes gzip, zstd and zip, told by their first bytes and never by a name, until
+//! text, Parquet or DBN is left. What unpacks to far more than it should is refused before it fills the memory.
 
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};

@@ -291,7 +291,8 @@ fn whole_stamp(roles: &mut Roles, data: Option<&Row>) {
     }
 }
 
-/// The first line that is not empty as names of columns, whatever they are; and whether the row below has as many fields.
+/// The first line that is not empty as names of columns, whatever they are; and whether the row below has as many
+/// fields.
 pub(crate) fn named_columns(text: &[u8], delimiter: u8) -> (bool, Layout) {
     let end = text.len().min(1 << 16);
     let mut rows = sample(&text[..end], delimiter).into_iter();

@@ -7,8 +7,8 @@ thread_local! {
     static DECODING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread is inside a decoder whose panic becomes an error of its file. A program's panic hook that asks says
-/// nothing then, as nothing is wrong with the program.
+/// Whether this thread is inside a decoder whose panic becomes an error of its file. A program's panic hook that asks
+/// says nothing then, as nothing is wrong with the program.
 pub fn is_decoding() -> bool {
     DECODING.get()
 }

@@ -34,8 +34,8 @@ pub(crate) fn parse(cell: &[u8], comma: Comma) -> Number {
     }
 }
 
-/// Reads a trimmed cell that holds a bare number: no separators of thousands, currencies or letters for thousands. A comma
-/// is decimal, or refused.
+/// Reads a trimmed cell that holds a bare number: no separators of thousands, currencies or letters for thousands. A
+/// comma is decimal, or refused.
 pub(crate) fn bare(cell: &[u8], comma_is_decimal: bool) -> Number {
     let Ok(text) = std::str::from_utf8(cell) else { return Number::Bad };
     let parsed = if comma_is_decimal && cell.contains(&b',') {

@@ -5,7 +5,8 @@ use super::rows::Rows;
 use super::table::{Fault, Table};
 
 /// Drops, sorts and widens until the rows are bars, in this order: rows that could not be read, prices missing or not
-/// above zero, volumes missing or negative (set to 0), time order, duplicate stamps (the last in the file stays), ranges.
+/// above zero, volumes missing or negative (set to 0), time order, duplicate stamps (the last in the file stays),
+/// ranges.
 pub(crate) fn repair(table: &Table, rows: &mut Rows, notes: &mut Vec<String>) {
     let unread = table.faults.iter().filter(|f: &&Fault| f.is_unreadable());
     let lines: Vec<u64> = unread.map(|f| f.line).collect();

@@ -133,7 +133,8 @@ impl Raw {
         }
     }
 
-    /// The first candidate with any volume; faults of the others don't matter, nor do those of a column without a value.
+    /// The first candidate with any volume; faults of the others don't matter, nor do those of a column without a
+    /// value.
     fn choose_volume(&mut self, layout: &Layout, notes: &mut Vec<String>) {
         let candidates = &layout.roles.volumes;
         let rows = self.lines.len();

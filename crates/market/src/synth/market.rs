@@ -61,8 +61,8 @@ pub struct MarketConfig {
     pub jumps_a_year: f64,
     /// Standard deviation of a jump, log price.
     pub jump_size: f64,
-    /// Volatility at a session's ends against its middle: 1 is flat, 2 twice as much; around the clock, of the busiest hour
-    /// against the quietest.
+    /// Volatility at a session's ends against its middle: 1 is flat, 2 twice as much; around the clock, of the busiest
+    /// hour against the quietest.
     pub smile: f64,
     /// Share of a day's variance in the night before its session.
     pub night_share: f64,
@@ -137,9 +137,9 @@ pub enum MarketError {
 /// Makes `n_bars` bars. The same seed and settings give the same bits.
 ///
 /// Log volatility is an Ornstein-Uhlenbeck process, sampled exactly; returns given it are normal, with drift and median
-/// volatility of the regime; jumps are a compound Poisson process with normal sizes and fall between a close and the next
-/// open; high and low are exact draws of a Brownian bridge's extremes. Regimes, jumps and bars draw from streams of their
-/// own, so that changing one leaves the others' numbers.
+/// volatility of the regime; jumps are a compound Poisson process with normal sizes and fall between a close and the
+/// next open; high and low are exact draws of a Brownian bridge's extremes. Regimes, jumps and bars draw from streams
+/// of their own, so that changing one leaves the others' numbers.
 ///
 /// # Errors
 /// [`MarketError`] for settings out of range, too many bars, or a price that leaves f64's range.

@@ -1,5 +1,5 @@
-//! Containers, Parquet and DBN: the same bars whatever holds them, and refusals that say why. `files/make_files.py` made the
-//! files.
+//! Containers, Parquet and DBN: the same bars whatever holds them, and refusals that say why. `files/make_files.py`
+//! made the files.
 
 use std::path::{Path, PathBuf};
 

@@ -34,7 +34,8 @@ impl GpuBacktestEvaluator {
     /// [`EvaluateError`]: those of `forward`, or the device's.
     ///
     /// # Safety
-    /// Both addresses are of device memory of these sizes; what `forward` records reads nothing else that is freed later.
+    /// Both addresses are of device memory of these sizes; what `forward` records reads nothing else that is freed
+    /// later.
     #[allow(unsafe_code)]
     pub unsafe fn evaluate_external(
         &mut self,

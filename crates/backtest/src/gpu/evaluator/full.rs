@@ -1,5 +1,5 @@
-//! The whole report of every policy, made on the device: replay, pooled account, statistics. The host gets the accounts and
-//! the statistics, some hundred bytes of each pair, and writes the formulas.
+//! The whole report of every policy, made on the device: replay, pooled account, statistics. The host gets the accounts
+//! and the statistics, some hundred bytes of each pair, and writes the formulas.
 
 use std::ops::Range;
 
@@ -42,12 +42,14 @@ struct Hold {
 }
 
 impl GpuBacktestEvaluator {
-    /// Runs every policy greedily over every window and reports each as the CPU's [`EvalReport::new`] would its paths: the
-    /// same numbers. `bars` is the data set the windows were cut from; `names` are the policies', `[policies.len()]`.
+    /// Runs every policy greedily over every window and reports each as the CPU's [`EvalReport::new`] would its paths:
+    /// the same numbers. `bars` is the data set the windows were cut from; `names` are the policies',
+    /// `[policies.len()]`.
     /// `n_trials` is the number of policies each was chosen from.
     ///
     /// # Errors
-    /// As [`Self::evaluate`]; [`EvaluateError::Mismatch`] for names of another number or `bars` that end before a window.
+    /// As [`Self::evaluate`]; [`EvaluateError::Mismatch`] for names of another number or `bars` that end before a
+    /// window.
     pub fn evaluate_full(
         &mut self,
         bars: &Bars,
@@ -101,8 +103,8 @@ impl GpuBacktestEvaluator {
         reports
     }
 
-    /// As [`Self::evaluate_full`], of given levels: rule strategies and signals. `levels` `[names.len()·W]` has those of a
-    /// strategy's windows in turn, each `[n_bars − 1]`.
+    /// As [`Self::evaluate_full`], of given levels: rule strategies and signals. `levels` `[names.len()·W]` has those
+    /// of a strategy's windows in turn, each `[n_bars − 1]`.
     ///
     /// # Errors
     /// [`EvaluateError::Mismatch`] for levels of a wrong number or length, or `bars` that end before a window; the
@@ -141,8 +143,8 @@ impl GpuBacktestEvaluator {
     }
 
     /// The paths of policy `k` of the last [`Self::evaluate_full`] or [`Self::replay_full`], read back whole: one per
-    /// window. [`EvalReport::new`] of them equals its report. Of policies that took turns ([`Self::memory`]) only those of
-    /// the last turn are there.
+    /// window. [`EvalReport::new`] of them equals its report. Of policies that took turns ([`Self::memory`]) only those
+    /// of the last turn are there.
     ///
     /// # Errors
     /// [`EvaluateError::Mismatch`] when there is none; the device's.

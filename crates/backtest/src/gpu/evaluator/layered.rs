@@ -1,5 +1,5 @@
-//! Evaluation with networks that don't stay in a multiprocessor, and with ensembles: `layered.cu` and `dense.cu` in turn,
-//! replayed as a CUDA graph.
+//! Evaluation with networks that don't stay in a multiprocessor, and with ensembles: `layered.cu` and `dense.cu` in
+//! turn, replayed as a CUDA graph.
 
 mod launch;
 

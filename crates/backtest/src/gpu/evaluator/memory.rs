@@ -1,4 +1,5 @@
-//! What an evaluation takes of the device's memory, known before it begins, and the turns it takes where that is too much.
+//! What an evaluation takes of the device's memory, known before it begins, and the turns it takes where that is too
+//! much.
 
 use std::fmt;
 
@@ -78,8 +79,8 @@ impl GpuBacktestEvaluator {
         })
     }
 
-    /// Bounds the memory of weights and paths (at first by what is free): with less, policies are evaluated in turns, which
-    /// changes no number.
+    /// Bounds the memory of weights and paths (at first by what is free): with less, policies are evaluated in turns,
+    /// which changes no number.
     pub fn limit_paths(&mut self, bytes: usize) {
         self.path_bytes = bytes;
         self.forget();

@@ -138,8 +138,8 @@ impl GpuBacktestEvaluator {
         Ok(levels)
     }
 
-    /// Bounds the memory that policies replayed side by side take (half of what is free, at most): less memory, more turns,
-    /// the same bits.
+    /// Bounds the memory that policies replayed side by side take (half of what is free, at most): less memory, more
+    /// turns, the same bits.
     pub fn limit_replay(&mut self, bytes: usize) {
         self.replay_bytes = bytes;
     }

@@ -1,5 +1,5 @@
-//! A population on a GPU against the CPU's trainers: experience bit for bit, gradient steps of every option within f32 rounding, the
-//! guard, one synchronisation an epoch, the same bits twice and after a resume.
+//! A population on a GPU against the CPU's trainers: experience bit for bit, gradient steps of every option within f32
+//! rounding, the guard, one synchronisation an epoch, the same bits twice and after a resume.
 
 use gigabar_backtest::rules::{Kelly, RewardConfig, RewardKind, SimConfig, TripleBarrier};
 use gigabar_gpu::Device;

@@ -1,5 +1,5 @@
-//! One gradient step of the kernels, compiled for the host (host_kernel.h), against the CPU trainer's from the same state:
-//! dense.cu, gradient.cu and learner.cu against net::ops::Dense, optim::Adam and dqn::Trainer::learn.
+//! One gradient step of the kernels, compiled for the host (host_kernel.h), against the CPU trainer's from the same
+//! state: dense.cu, gradient.cu and learner.cu against net::ops::Dense, optim::Adam and dqn::Trainer::learn.
 
 use gigabar_backtest::rules::RewardConfig;
 use gigabar_gpu::KernelSource;

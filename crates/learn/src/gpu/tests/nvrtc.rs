@@ -1,5 +1,5 @@
-//! Every kernel and every kind of specialisation compiles for every architecture, without a GPU. Where NVRTC is not installed
-//! the tests print a note: CI has it.
+//! Every kernel and every kind of specialisation compiles for every architecture, without a GPU. Where NVRTC is not
+//! installed the tests print a note: CI has it.
 
 use gigabar_gpu::{Arch, KernelSource, compile, nvrtc_version};
 

@@ -44,7 +44,8 @@ impl Sheet {
         self.order
     }
 
-    /// Shows `visit` batches: the first one's row, counted from 1, the columns by their place in the file, and how many rows.
+    /// Shows `visit` batches: the first one's row, counted from 1, the columns by their place in the file, and how many
+    /// rows.
     pub(crate) fn for_each<E: From<LoadError>>(
         &self,
         time: Option<usize>,

@@ -177,7 +177,8 @@ impl Parts<'_> {
             let launch = launch.value(n_steps).value(first as u32);
             let shape = project_shape(self.plan.first_width(), n_steps as usize, rows.end - first);
             // SAFETY: the arguments are project_features'; rows beyond a window are guarded in the kernel, `projected`
-            // holds `chunk` rows for each of the plan's, and the features are as many as the market's (checked at upload).
+            // holds `chunk` rows for each of the plan's, and the features are as many as the market's (checked at
+            // upload).
             unsafe { launch.run(self.device, shape)? };
         }
         Ok(())
