@@ -39,6 +39,9 @@ pub(crate) fn run(args: &BacktestArgs, printer: Printer) -> anyhow::Result<()> {
     let grid = if args.signals.is_some() { None } else { Some(Grid::parse(text)?).filter(|grid| !grid.is_single()) };
     let config = setup::settings(VERB, &UNREAD, &setup::overrides(Some(&args.config), &args.data)?, printer)?;
     config.metric.validate()?;
+    if let Some(out) = &args.out {
+        RunFolder::check_for_result(out)?;
+    }
     let wanted = Wanted::parse(&args.config.device)?;
     let dataset = Dataset::load(&args.files, &config.data, printer)?;
     let windows = setup::cut(0..dataset.bars.len(), args.windows)?;

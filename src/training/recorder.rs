@@ -21,8 +21,8 @@ pub(super) struct Recorder<'a> {
     progress: Progress,
     /// When the event file was written.
     events: Mutex<Instant>,
-    /// Why the guard stops the run.
-    tripped: Mutex<Option<String>>,
+    /// Why the guard stops the run: a reason for every learner that tripped.
+    tripped: Mutex<Vec<String>>,
 }
 
 impl<'a> Recorder<'a> {
@@ -40,7 +40,7 @@ impl<'a> Recorder<'a> {
         let log = MetricsLog::open(job.folder, done, job.n_seeds)?;
         let labels: Vec<String> = (0..job.train.len()).map(|fold| job.label(fold)).collect();
         let progress = Progress::new(job.printer, &labels, n_epochs * job.n_seeds);
-        Ok(Self { job, log, progress, events: Mutex::new(Instant::now()), tripped: Mutex::new(None) })
+        Ok(Self { job, log, progress, events: Mutex::new(Instant::now()), tripped: Mutex::new(Vec::new()) })
     }
 
     /// A learner begins, `epochs` already done.
@@ -72,13 +72,13 @@ impl<'a> Recorder<'a> {
             let (place, epoch, n) = (self.job.place(index), summary.epoch, summary.skipped_steps);
             let kinds = counts(summary.guard.named().map(|(name, n)| (name, n as f64)));
             let mut tripped = self.tripped.lock().unwrap_or_else(PoisonError::into_inner);
-            tripped.get_or_insert_with(|| format!("{place}, epoch {epoch}: {n} bad gradient steps ({kinds})"));
+            tripped.push(format!("{place}, epoch {epoch}: {n} bad gradient steps ({kinds})"));
         }
     }
 
     /// Whether training is to end before its end.
     pub(super) fn is_stopping(&self) -> bool {
-        stop::is_wanted() || self.tripped.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        stop::is_wanted() || !self.tripped.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Brings everything written up to date, however training ended.
@@ -89,8 +89,9 @@ impl<'a> Recorder<'a> {
 
     /// After training: a policy for every learner that has come to its end. `[n_folds × n_seeds]`
     pub(super) fn conclude(self, policies: Vec<Option<NetPolicy>>) -> anyhow::Result<Trained> {
-        if let Some(reason) = self.tripped.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Ok(Trained::Tripped(reason));
+        let tripped = self.tripped.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !tripped.is_empty() {
+            return Ok(Trained::Tripped(tripped.join("; ")));
         }
         let Some(policies) = policies.into_iter().collect::<Option<Vec<NetPolicy>>>() else {
             return Ok(Trained::Stopped);

@@ -68,6 +68,9 @@ pub enum GpuError {
     },
 }
 
+/// Ends the hints of what makes a machine one without a GPU.
+const OR_CPU: &str = ", or run with --device cpu";
+
 impl GpuError {
     /// How to mend it, where there is something to do.
     pub fn hint(&self) -> Option<String> {
@@ -83,7 +86,8 @@ impl GpuError {
             }
             Self::Missing(errors) => {
                 let hints: Vec<String> = errors.iter().filter_map(Self::hint).collect();
-                return Some(joined(&hints, "; "));
+                let steps: Vec<&str> = hints.iter().map(|hint| hint.strip_suffix(OR_CPU).unwrap_or(hint)).collect();
+                return Some(joined(&steps, "; ") + OR_CPU);
             }
             Self::Driver { .. } | Self::Compile { .. } | Self::Launch { .. } | Self::Length { .. } => return None,
         };
@@ -132,6 +136,7 @@ mod tests {
         assert_eq!(both.to_string(), said);
         let hint = both.hint().unwrap_or_default();
         assert!(hint.contains("NVIDIA's driver") && hint.contains("nvidia-cuda-nvrtc"), "{hint}");
+        assert_eq!(hint.matches("--device cpu").count(), 1, "{hint}");
         assert_eq!(GpuError::unless_none(vec![GpuError::NoNvrtc]), Err(GpuError::NoNvrtc));
         assert_eq!(GpuError::unless_none(vec![]), Ok(()));
         assert!(GpuError::NoNvrtc.hint().is_some_and(|h| h.contains("nvidia-cuda-nvrtc")));

@@ -56,8 +56,8 @@ impl CandleGpu {
     }
 
     /// Runs the model greedily over every window of `evaluator`, made by [`Self::upload_windows`]. Returns the
-    /// summaries
-    /// `[n_windows]` and the actions of each window `[n_bars − 1]`. `levels` `[n_action]` are what the actions stand for.
+    /// summaries `[n_windows]` and the actions of each window `[n_bars − 1]`. `levels` `[n_action]` are what the
+    /// actions stand for.
     ///
     /// # Errors
     /// [`EvaluateError::Model`] for a model that fails or whose output has another shape; the device's.

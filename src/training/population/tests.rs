@@ -164,7 +164,9 @@ fn a_guard_stops_all_after_the_epoch() {
     let bench = Bench::new(config);
     let folder = bench.folder("run");
     let (trained, ahead) = populate(&bench.job(&folder, false), "cpu");
-    assert!(matches!(trained.unwrap(), Trained::Tripped(reason) if reason.starts_with("fold 0, seed 0, epoch 0: ")));
+    let Trained::Tripped(reason) = trained.unwrap() else { panic!("no guard tripped") };
+    assert!(reason.starts_with("fold 0, seed 0, epoch 0: "), "{reason}");
+    assert_eq!(reason.split("; fold ").count(), 4, "every learner that tripped: {reason}");
     assert_eq!(ahead, [false]);
     let learners = bench.job(&folder, true).learners().unwrap();
     assert_eq!(learners.iter().map(|one| one.trainer.epochs_done()).collect::<Vec<_>>(), [1; 4]);

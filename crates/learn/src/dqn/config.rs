@@ -171,9 +171,11 @@ impl DqnConfig {
     }
 
     fn network_checks(&self) -> Vec<Check> {
-        let levels_ok = (2..=256).contains(&self.levels.len()) && self.levels.iter().all(|l| l.is_finite());
+        let distinct = (1..self.levels.len()).all(|i| !self.levels[..i].contains(&self.levels[i]));
+        let levels_ok =
+            (2..=256).contains(&self.levels.len()) && distinct && self.levels.iter().all(|level| level.is_finite());
         vec![
-            ("levels", format!("{:?}", self.levels), levels_ok, "2 to 256 finite numbers"),
+            ("levels", format!("{:?}", self.levels), levels_ok, "2 to 256 finite numbers, no two the same"),
             ("hidden", format!("{:?}", self.hidden), self.hidden.iter().all(|&h| h > 0), "widths above 0"),
             at_least("n_step", self.n_step, 1, "at least 1"),
             within("gamma", self.gamma, 0.0, 1.0, "in [0, 1]"),
@@ -191,12 +193,14 @@ impl DqnConfig {
     }
 
     fn replay_checks(&self) -> Vec<Check> {
-        let capacity_ok = (self.batch..=u32::MAX as usize).contains(&self.replay_capacity);
-        let capacity = self.replay_capacity.to_string();
-        let learning_ok = (self.batch..self.steps_per_epoch).contains(&self.learning_starts);
-        let learning = self.learning_starts.to_string();
+        let Self { batch, replay_capacity, learning_starts, steps_per_epoch, .. } = *self;
+        let capacity_ok = (batch..=u32::MAX as usize).contains(&replay_capacity);
+        let capacity = format!("{replay_capacity} beside a batch of {batch}");
+        let learning_ok = (batch..steps_per_epoch).contains(&learning_starts);
+        let learning = format!("{learning_starts} beside a batch of {batch} and {steps_per_epoch} steps an epoch");
         vec![
-            at_least("batch", self.batch, 1, "at least 1"),
+            at_least("batch", batch, 1, "at least 1"),
+            at_least("steps_per_epoch", steps_per_epoch, 2, "at least 2"),
             ("replay_capacity", capacity, capacity_ok, "at least `batch` and below 2^32"),
             at_least("train_every", self.train_every, 1, "at least 1"),
             ("learning_starts", learning, learning_ok, "at least `batch` and below `steps_per_epoch`"),
@@ -219,7 +223,6 @@ impl DqnConfig {
             at_least("n_envs", self.n_envs, 1, "at least 1"),
             at_least("episode_bars", self.episode_bars, 2, "at least 2"),
             at_least("epochs", self.epochs, 1, "at least 1"),
-            at_least("steps_per_epoch", self.steps_per_epoch, 2, "at least 2"),
         ]
     }
 
@@ -235,10 +238,9 @@ impl DqnConfig {
     }
 
     /// Gradient steps due in all when `env_steps` environment steps have been made: one per `train_every` after the
-    /// first
-    /// `learning_starts`, and none before the ring is sure to hold a minibatch. Every environment keeps back at most
-    /// n_step − 1 steps, whose returns are not complete yet. A function of counters alone: whoever steps a device need
-    /// not ask it.
+    /// first `learning_starts`, and none before the ring is sure to hold a minibatch. Every environment keeps back at
+    /// most n_step − 1 steps, whose returns are not complete yet. A function of counters alone: whoever steps a device
+    /// need not ask it.
     pub fn gradient_steps_due(&self, env_steps: u64) -> u64 {
         let kept_back = (self.n_envs as u64).saturating_mul(self.n_step as u64 - 1);
         if env_steps < kept_back.saturating_add(self.batch as u64) {
@@ -298,8 +300,10 @@ mod tests {
     #[test]
     fn each_wrong_setting_is_named() {
         type Break = fn(&mut DqnConfig);
-        let cases: [(&str, Break); 15] = [
+        let cases: [(&str, Break); 17] = [
             ("levels", |c| c.levels = vec![1.0]),
+            ("levels", |c| c.levels = vec![0.0, 1.0, -0.0]),
+            ("steps_per_epoch", |c| c.steps_per_epoch = 0),
             ("levels", |c| c.levels[0] = f64::NAN),
             ("hidden", |c| c.hidden = vec![8, 0]),
             ("gamma", |c| c.gamma = 1.5),

@@ -234,8 +234,7 @@ impl GpuReplayBuffer {
     }
 
     /// Takes over the CPU's rings and samplers, one of each for every learner; ring lengths and largest priorities go
-    /// into
-    /// `world.state`.
+    /// into `world.state`.
     ///
     /// # Errors
     /// [`GpuError::Length`] when they don't fit, else the device's.

@@ -3,9 +3,8 @@
 //!
 //! Candle's stock CPU matmul asks the operating system for the core count at every call (about 35 µs, several times the
 //! product itself at our sizes) and may split the work over a pool shared with other folds. [`Dense`] multiplies
-//! through
-//! `ndarray` (single-threaded `matrixmultiply`), so the work stays on the trainer's thread, wherever in a
-//! rayon pool that is. Both operations are checked against Candle's stock operations, forward and backward.
+//! through `ndarray` (single-threaded `matrixmultiply`), so the work stays on the trainer's thread, wherever in a rayon
+//! pool that is. Both operations are checked against Candle's stock operations, forward and backward.
 
 use super::Activation;
 use candle_core::{CpuStorage, CustomOp1, CustomOp3, Layout, Result, Shape, Storage, Tensor};
