@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 const MAIN_HELP: &str = "\
 Examples:
@@ -133,19 +133,20 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = WALKFORWARD_HELP)]
+#[command(group(ArgGroup::new("policy").args(["agent", "strategy", "resume"]).required(true)))]
 pub(crate) struct WalkforwardArgs {
     /// Bars: CSV, Parquet or DBN, plain or packed (.gz, .zst, .zip); several files make one series.
     #[arg(required_unless_present = "resume", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// What is trained.
-    #[arg(long, value_enum, required_unless_present_any = ["resume", "strategy"])]
+    #[arg(long, value_enum)]
     pub(crate) agent: Option<Agent>,
     /// Instead of an agent a rule: with ranges or lists for values, each fold trades the set that was best on its train
     /// part.
     #[arg(long, value_name = "NAME[:KEY=VALUE,…]", conflicts_with_all = ["agent", "resume"])]
     pub(crate) strategy: Option<String>,
     /// The metric that chooses among the sets of a grid: sharpe, total_return, max_drawdown, … [default: sharpe].
-    #[arg(long, value_name = "METRIC", requires = "strategy")]
+    #[arg(long, value_name = "METRIC", requires = "strategy", conflicts_with = "agent")]
     pub(crate) sort: Option<String>,
     /// Train every fold from N seeds and show how the result spreads over them; the report is of the first [default:
     /// 1].

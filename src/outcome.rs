@@ -218,9 +218,11 @@ fn luck(report: &EvalReport) -> Option<String> {
     );
     match Luck::of(report) {
         Luck::Skill => None,
-        Luck::Empty | Luck::Idle | Luck::Unknown => {
-            Some("too few or too uniform returns to tell skill from luck".into())
-        }
+        Luck::Idle => Some(format!(
+            "{} never traded: no order was filled in {} bars (before its indicators have their bars a rule holds nothing)",
+            report.policy, report.pooled.n_bars
+        )),
+        Luck::Empty | Luck::Unknown => Some("too few or too uniform returns to tell skill from luck".into()),
         Luck::Losing => Some(format!(
             "this result is worse than luck, the evidence is that it loses money: the chance that the true Sharpe ratio is \
              above 0 is {}, below {}",

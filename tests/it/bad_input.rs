@@ -258,6 +258,20 @@ fn a_checkpoint_for_other_features() {
     snapshot!("other_features", refused(&bench, "evaluate run bars.csv --quiet"));
 }
 
+#[test]
+fn what_a_walk_trades_is_asked_for() {
+    let bench = Bench::new();
+    bench.run("data synth random-walk --bars 300 --seed 1 --out bars.csv");
+    let said = refused(&bench, "walkforward bars.csv");
+    assert!(said.contains("--agent <AGENT>|--strategy"), "{said}");
+    let said = refused(&bench, "walkforward bars.csv --agent dqn --sort sharpe");
+    assert!(said.contains("'--agent <AGENT>' cannot be used with '--sort <METRIC>'"), "{said}");
+    let said = refused(&bench, "backtest bars.csv --strategy flat --set sim.max_position=1e308");
+    assert!(said.contains("sim.max_position") && said.contains("at most 1000000"), "{said}");
+    let said = shown(&bench.run("backtest bars.csv --strategy sma-cross:slow=5000"));
+    assert!(said.contains("sma-cross:fast=20,slow=5000 never traded: no order was filled in 299 bars"), "{said}");
+}
+
 /// A run folder as a kill leaves it: everything but the report.
 fn break_off(bench: &Bench, run: &str) {
     for name in ["report.json", "report.html"] {

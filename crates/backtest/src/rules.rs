@@ -232,6 +232,10 @@ fn not_negative(field: &'static str, value: f64) -> Result<(), RulesError> {
     require(value.is_finite() && value >= 0.0, field, value, "finite and not negative")
 }
 
+fn up_to(field: &'static str, value: f64, most: f64, rule: &'static str) -> Result<(), RulesError> {
+    require(value > 0.0 && value <= most, field, value, rule)
+}
+
 fn within(field: &'static str, value: f64, end: f64, rule: &'static str) -> Result<(), RulesError> {
     require(value >= 0.0 && value < end, field, value, rule)
 }
@@ -243,9 +247,11 @@ impl SimConfig {
     /// [`RulesError::OutOfRange`] naming the first field that is not.
     pub fn check(&self) -> Result<(), RulesError> {
         const BPS: &str = "at least 0 and below 10000";
-        positive("sim.initial_cash", self.initial_cash)?;
-        positive("sim.max_position", self.max_position)?;
-        not_negative("sim.lot_size", self.lot_size)?;
+        // Beyond these an equity could overflow.
+        up_to("sim.initial_cash", self.initial_cash, 1e15, "above 0 and at most 1e15")?;
+        up_to("sim.max_position", self.max_position, 1e6, "above 0 and at most 1000000")?;
+        let lot = self.lot_size;
+        require(lot == 0.0 || (1e-12..=1e15).contains(&lot), "sim.lot_size", lot, "0 (none), or 1e-12 to 1e15")?;
         not_negative("sim.rebalance_threshold", self.rebalance_threshold)?;
         within("sim.half_spread_bps", self.half_spread_bps, 10_000.0, BPS)?;
         within("sim.commission_bps", self.commission_bps, 10_000.0, BPS)?;
@@ -298,8 +304,8 @@ impl TripleBarrier {
 
 impl Kelly {
     fn check(&self) -> Result<(), RulesError> {
-        positive("sim.kelly.fraction", self.fraction)?;
-        positive("sim.kelly.cap", self.cap)
+        up_to("sim.kelly.fraction", self.fraction, 1e6, "above 0 and at most 1000000")?;
+        up_to("sim.kelly.cap", self.cap, 1e6, "above 0 and at most 1000000")
     }
 }
 

@@ -34,7 +34,7 @@ struct IndicatorColumns {
 };
 static_assert(sizeof(IndicatorColumns) == 24, "IndicatorColumns");
 
-// Running sums over the last n bars, from each restart on. `Sums` has begin(t, n), step(t, n), value(n).
+// Running sums over the last n bars, from each restart on. `Sums` has begin(t, n), step(t, n), value(t, n).
 template <typename Sums>
 GB_DEVICE void indicator_running(const IndicatorColumns& c, const u32* lengths, f64* table, Sums& sums) {
     u32 j = blockIdx.x * blockDim.x + threadIdx.x;
@@ -51,7 +51,7 @@ GB_DEVICE void indicator_running(const IndicatorColumns& c, const u32* lengths, 
             } else {
                 sums.step(t, n);
             }
-            value = sums.value(n);
+            value = sums.value(t, n);
         }
         if (t >= c.t0) column[(i64)(t - c.t0) * c.stride] = value;
     }
@@ -65,7 +65,7 @@ struct MeanSums {
         for (u32 i = t + 1 - n; i <= t; ++i) sum += bars[i].close;
     }
     GB_DEVICE void step(u32 t, u32 n) { sum += bars[t].close - bars[t - n].close; }
-    GB_DEVICE f64 value(u32 n) const { return sum / (f64)n; }
+    GB_DEVICE f64 value(u32, u32 n) const { return sum / (f64)n; }
 };
 
 struct DeviationSums {
@@ -73,6 +73,7 @@ struct DeviationSums {
     f64 sum;
     f64 squares;
     f64 centre;
+    f64 peak;  // largest squares since the centre was chosen
     GB_DEVICE void begin(u32 t, u32 n) {
         centre = bars[t].close;
         sum = 0.0;
@@ -82,6 +83,7 @@ struct DeviationSums {
             sum += d;
             squares += d * d;
         }
+        peak = squares;
     }
     GB_DEVICE void step(u32 t, u32 n) {
         f64 added = bars[t].close - centre;
@@ -89,11 +91,20 @@ struct DeviationSums {
         sum += added - dropped;
         squares += added * added - dropped * dropped;
     }
-    GB_DEVICE f64 value(u32 n) const {
+    GB_DEVICE f64 variance(u32 n, f64& square) const {
         f64 mean = sum / (f64)n;
-        f64 square = squares / (f64)n;
-        f64 variance = square - mean * mean;
-        return variance > VARIANCE_FLOOR * square ? sqrt(variance) : 0.0;
+        square = squares / (f64)n;
+        return square - mean * mean;
+    }
+    GB_DEVICE f64 value(u32 t, u32 n) {
+        f64 square;
+        f64 left = variance(n, square);
+        peak = squares > peak ? squares : peak;
+        if (left < RECENTRE_BELOW * (peak / (f64)n)) {
+            begin(t, n);
+            left = variance(n, square);
+        }
+        return left > VARIANCE_FLOOR * square ? sqrt(left) : 0.0;
     }
 };
 
@@ -105,7 +116,7 @@ extern "C" __global__ void indicator_sma(const EnvBar* __restrict__ bars, const 
 
 extern "C" __global__ void indicator_stddev(const EnvBar* __restrict__ bars, const u32* __restrict__ lengths,
                                             f64* table, IndicatorColumns c) {
-    DeviationSums sums{bars, 0.0, 0.0, 0.0};
+    DeviationSums sums{bars, 0.0, 0.0, 0.0, 0.0};
     indicator_running(c, lengths, table, sums);
 }
 

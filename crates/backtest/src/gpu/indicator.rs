@@ -9,7 +9,7 @@ use gigabar_gpu::{Buffer, Device, GpuError, Kernel, KernelSource, LaunchShape, P
 
 use super::layout::{self, EnvBar};
 use super::rollout::{ENV, ENV_STATE};
-use crate::policy::indicator::{Indicator, RESTART_BARS, VARIANCE_FLOOR};
+use crate::policy::indicator::{Indicator, RECENTRE_BELOW, RESTART_BARS, VARIANCE_FLOOR};
 
 const INDICATOR: (&str, &str) = ("indicator.cu", include_str!("indicator.cu"));
 /// Threads of a block over columns.
@@ -25,6 +25,7 @@ pub fn indicator_source() -> KernelSource {
     layout::define(source)
         .define("RESTART_BARS", format!("{RESTART_BARS}u"))
         .define("VARIANCE_FLOOR", format!("{VARIANCE_FLOOR:e}"))
+        .define("RECENTRE_BELOW", format!("{RECENTRE_BELOW:e}"))
         .define("ROWS_AT_ONCE", ROWS_AT_ONCE)
 }
 

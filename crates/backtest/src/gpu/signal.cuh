@@ -15,8 +15,9 @@ static_assert(sizeof(SweepSet) == 56, "SweepSet");
 
 GB_DEVICE u32 signal_when(u32 signal, bool wanted) { return wanted ? signal : 0u; }
 
-GB_DEVICE u32 signal_cross(const SweepSet& set, f64 fast, f64 slow) {
-    return signal_when(SIGNAL_LONG, fast > slow) | signal_when(set.below, fast < slow);
+GB_DEVICE u32 signal_cross(const SweepSet& set, f64 gap, f64 price) {
+    f64 tie = TIE * fabs(price);
+    return signal_when(SIGNAL_LONG, gap > tie) | signal_when(set.below, gap < -tie);
 }
 
 GB_DEVICE u32 signal_rsi(const SweepSet& set, f64 rsi) {
@@ -31,9 +32,11 @@ GB_DEVICE u32 signal_donchian(const SweepSet& set, f64 close, f64 top, f64 botto
 GB_DEVICE u32 signal_bollinger(const SweepSet& set, f64 close, f64 mean, f64 std) {
     f64 reach = set.threshold[0] * std;
     bool wide = std > 0.0;
+    f64 above = close - mean;
+    f64 tie = TIE * fabs(close);
     return signal_when(SIGNAL_LONG, wide && close < mean - reach) |
-           signal_when(set.below, wide && close > mean + reach) | signal_when(SIGNAL_LEAVE_LONG, close >= mean) |
-           signal_when(SIGNAL_LEAVE_SHORT, close <= mean);
+           signal_when(set.below, wide && close > mean + reach) | signal_when(SIGNAL_LEAVE_LONG, above >= -tie) |
+           signal_when(SIGNAL_LEAVE_SHORT, above <= tie);
 }
 
 GB_DEVICE u32 signal_momentum(const SweepSet& set, f64 past) {
@@ -59,8 +62,11 @@ GB_DEVICE f64 signal_size(const SweepSet& set, f64 volatility, f64 root_year) {
 // The signal of one set at one bar; `row` is that bar's row of the indicator table.
 GB_DEVICE u32 signal_of(u32 strategy, const SweepSet& set, const f64* __restrict__ row, f64 close) {
     switch (strategy) {
-        case STRATEGY_CROSS: return signal_cross(set, row[set.column[0]], row[set.column[1]]);
-        case STRATEGY_MACD: return signal_cross(set, row[set.column[0]], 0.0);
+        case STRATEGY_CROSS: {
+            f64 slow = row[set.column[1]];
+            return signal_cross(set, row[set.column[0]] - slow, slow);
+        }
+        case STRATEGY_MACD: return signal_cross(set, row[set.column[0]], close);
         case STRATEGY_MOMENTUM: return signal_momentum(set, row[set.column[0]]);
         case STRATEGY_VOL_TARGET: return signal_vol_target(set, row[set.column[0]], row[set.column[1]]);
         case STRATEGY_RSI: return signal_rsi(set, row[set.column[0]]);

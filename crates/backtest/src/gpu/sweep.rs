@@ -15,6 +15,7 @@ use super::rollout::{ENV, ENV_STATE};
 use crate::cpu::engine::{Market, Rules};
 use crate::policy::Grid;
 use crate::policy::indicator::RESTART_BARS;
+use crate::policy::sma_cross::TIE;
 use crate::policy::strategy::{MAX_INPUTS, MAX_THRESHOLDS, Signal};
 use crate::policy::vol_target::STEP_SLACK;
 use crate::sweep::{BLOCK, SweepRow, strategies};
@@ -51,6 +52,7 @@ pub fn sweep_source(flags: u32, sized: bool) -> KernelSource {
         .define("MAX_INPUTS", MAX_INPUTS)
         .define("MAX_THRESHOLDS", MAX_THRESHOLDS)
         .define("STEP_SLACK", format!("{STEP_SLACK:e}"))
+        .define("TIE", format!("{TIE:e}"))
         .define("SIZED", u32::from(sized))
         .define("TILE", format!("{BLOCK}u"))
         .define("ROWS_AT_ONCE", ROWS_AT_ONCE)

@@ -3,7 +3,7 @@
 
 use super::indicator::Indicator;
 use super::parameter::{Invalid, Kind, Values};
-use super::sma_cross::long_only;
+use super::sma_cross::{TIE, long_only};
 use super::strategy::{Inputs, MAX_INPUTS, MAX_THRESHOLDS, Signal, Strategy, inputs};
 
 /// Level +1 when the close is below the lower band, until a close at or above the mean; −1 (`long_only`: 0) when it is
@@ -47,7 +47,9 @@ impl Strategy for Bollinger {
         let enter = Signal::LONG
             .when(wide && close < mean - reach)
             .or(Signal::below(self.long_only).when(wide && close > mean + reach));
-        enter.or(Signal::LEAVE_LONG.when(close >= mean)).or(Signal::LEAVE_SHORT.when(close <= mean))
+        // At the mean but for rounding is at the mean.
+        let (above, tie) = (close - mean, TIE * close.abs());
+        enter.or(Signal::LEAVE_LONG.when(above >= -tie)).or(Signal::LEAVE_SHORT.when(above <= tie))
     }
 
     fn thresholds(&self) -> [f64; MAX_THRESHOLDS] {

@@ -3,10 +3,11 @@
 
 use super::indicator::Indicator;
 use super::parameter::{Invalid, Kind, Values};
-use super::sma_cross::{cross, long_only};
+use super::sma_cross::{averages_cross, long_only};
 use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
 
-/// Level +1 while EMA(fast) > EMA(slow) of the closes, −1 (`long_only`: 0) while less, unchanged while equal; 0 before
+/// Level +1 while EMA(fast) > EMA(slow) of the closes, −1 (`long_only`: 0) while less, unchanged while equal (to
+/// [`TIE`](super::sma_cross::TIE)); 0 before
 /// `slow` bars exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmaCross {
@@ -42,7 +43,7 @@ impl Strategy for EmaCross {
 
     #[inline(always)]
     fn signal(&self, _close: f64, inputs: &[f64; MAX_INPUTS]) -> Signal {
-        cross(inputs, self.long_only)
+        averages_cross(inputs, self.long_only)
     }
 
     fn long_only(&self) -> bool {

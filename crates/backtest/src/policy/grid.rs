@@ -327,11 +327,11 @@ mod tests {
         assert_eq!(fails("rsi:low=90..110:5"), "strategy parameter low=90..110:5: expected a number from 0 to 100");
         assert_eq!(
             fails("rsi:period=2..5:0.5"),
-            "strategy parameter period=2..5:0.5: expected a whole number of bars, at least 2"
+            "strategy parameter period=2..5:0.5: expected a whole number of bars, 2 to 2147483647"
         );
         assert_eq!(
             fails("rsi:period=3||5"),
-            "strategy parameter period=3||5: expected a whole number of bars, at least 2"
+            "strategy parameter period=3||5: expected a whole number of bars, 2 to 2147483647"
         );
         assert_eq!(
             fails("rsi:long_only=0..1"),

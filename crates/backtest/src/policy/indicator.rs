@@ -29,6 +29,10 @@ pub const RESTART_BARS: usize = 1024;
 /// A variance below this share of the squares it is left over from is rounding: the closes are all the same.
 pub const VARIANCE_FLOOR: f64 = 1e-12;
 
+/// A variance below this share of the largest squares that its sums have held is left with too few digits: the closes
+/// have moved far, or have calmed down. Squares are taken about the newest close from there on.
+pub const RECENTRE_BELOW: f64 = 1e-4;
+
 /// An indicator of one length, in bars (at least 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Indicator {
@@ -196,5 +200,22 @@ mod tests {
     fn a_series_that_never_moved_has_no_strength() {
         assert!(column(Indicator::Rsi(3), &[5.0; 20]).iter().all(|x| x.is_nan()));
         assert_eq!(column(Indicator::Rsi(3), &[5.0, 5.0, 5.0, 6.0])[3], 100.0);
+    }
+
+    #[test]
+    fn a_deviation_survives_a_collapse() {
+        // 200 days around 85, six of collapse, 400 around 2e-4.
+        let mut close: Vec<f64> = (0..200).map(|t| 85.0 + ((t * 37) % 29) as f64 * 0.1).collect();
+        close.extend([40.0, 6.0, 0.7, 0.02, 1e-3, 1.7e-4]);
+        close.extend((0..400).map(|t| 2e-4 + ((t * 37) % 29) as f64 * 1e-6));
+        for n in [5, 20, 50] {
+            let column = column(Indicator::StdDev(n), &close);
+            for t in n - 1..close.len() {
+                let window = &close[t + 1 - n..=t];
+                let mean = window.iter().sum::<f64>() / n as f64;
+                let want = (window.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n as f64).sqrt();
+                assert!((column[t] - want).abs() <= 1e-9 * want, "bar {t}, {n} bars: {} for {want}", column[t]);
+            }
+        }
     }
 }

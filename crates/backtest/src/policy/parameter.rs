@@ -51,9 +51,9 @@ impl Kind {
     /// What a value must be, in words.
     pub(super) fn rule(&self) -> &'static str {
         match self {
-            Self::Bars { min: 0 } => "a whole number of bars, 0 or more",
-            Self::Bars { min: 1 } => "a whole number of bars, at least 1",
-            Self::Bars { .. } => "a whole number of bars, at least 2",
+            Self::Bars { min: 0 } => "a whole number of bars, 0 to 2147483647",
+            Self::Bars { min: 1 } => "a whole number of bars, 1 to 2147483647",
+            Self::Bars { .. } => "a whole number of bars, 2 to 2147483647",
             Self::Number { rule, .. } => rule,
             Self::Flag => "true or false",
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::{Indicator, Prices, RESTART_BARS, VARIANCE_FLOOR};
+use super::{Indicator, Prices, RECENTRE_BELOW, RESTART_BARS, VARIANCE_FLOOR};
 
 /// An indicator computed bar by bar.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Stream {
     b: f64,
     /// What squares are taken about; average of the averages' difference.
     centre: f64,
+    /// Largest sum of squares since that was chosen.
+    peak: f64,
     /// Candidates for the extreme: (bar, price), the price ever less extreme.
     queue: VecDeque<(usize, f64)>,
     value: f64,
@@ -25,7 +27,7 @@ pub struct Stream {
 impl Stream {
     /// At the first bar of a series.
     pub fn new(indicator: Indicator) -> Self {
-        Self { indicator, next: 0, a: 0.0, b: 0.0, centre: 0.0, queue: VecDeque::new(), value: f64::NAN }
+        Self { indicator, next: 0, a: 0.0, b: 0.0, centre: 0.0, peak: 0.0, queue: VecDeque::new(), value: f64::NAN }
     }
 
     /// What it computes.
@@ -143,19 +145,35 @@ impl Stream {
             return;
         }
         if restarts(t, n) {
-            self.centre = close[t];
-            (self.a, self.b) = close[t + 1 - n..=t].iter().fold((0.0, 0.0), |(sum, squares), x| {
-                let d = x - self.centre;
-                (sum + d, squares + d * d)
-            });
+            self.recentre(&close[t + 1 - n..=t]);
         } else {
             let (new, old) = (close[t] - self.centre, close[t - n] - self.centre);
             self.a += new - old;
             self.b += new * new - old * old;
         }
-        let (mean, square) = (self.a / n as f64, self.b / n as f64);
-        let variance = square - mean * mean;
+        self.peak = self.peak.max(self.b);
+        let (mut variance, mut square) = self.variance(n);
+        if variance < RECENTRE_BELOW * (self.peak / n as f64) {
+            self.recentre(&close[t + 1 - n..=t]);
+            (variance, square) = self.variance(n);
+        }
         self.value = if variance > VARIANCE_FLOOR * square { variance.sqrt() } else { 0.0 };
+    }
+
+    /// Takes sums and squares of the closes about the last of them.
+    fn recentre(&mut self, closes: &[f64]) {
+        self.centre = closes.last().copied().unwrap_or_default();
+        (self.a, self.b) = closes.iter().fold((0.0, 0.0), |(sum, squares), x| {
+            let d = x - self.centre;
+            (sum + d, squares + d * d)
+        });
+        self.peak = self.b;
+    }
+
+    /// The variance of the last `n` closes, and the mean of the squares it is left over from.
+    fn variance(&self, n: usize) -> (f64, f64) {
+        let (mean, square) = (self.a / n as f64, self.b / n as f64);
+        (square - mean * mean, square)
     }
 
     /// Bars before `t` only: bar `t` joins after the value is taken.
