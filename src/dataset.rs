@@ -20,6 +20,8 @@ pub(crate) struct Dataset {
     /// `[n_bars]`
     pub(crate) sigma: Arc<Vec<f64>>,
     pub(crate) summary: DataSummary,
+    /// Whether the bars' rows stand in another order in their file.
+    pub(crate) reordered: bool,
 }
 
 impl Dataset {
@@ -34,7 +36,7 @@ impl Dataset {
             printer.say(format_args!("  note: {note}"));
         }
         let sigma = Arc::new(sigma(loaded.bars.close()));
-        Ok(Self { bars: Arc::new(loaded.bars), sigma, summary })
+        Ok(Self { bars: Arc::new(loaded.bars), sigma, summary, reordered: loaded.reordered })
     }
 
     /// The features of all bars.

@@ -207,6 +207,28 @@ fn signals_that_make_no_comparison() {
     snapshot!("bad_signals", said);
 }
 
+#[test]
+fn rows_without_stamps_are_refused_beside_bars_of_another_order() {
+    let bench = Bench::new();
+    let row = |day: usize| format!("2024-01-{day:02},{},{0},{0},{0}\n", 100 + day);
+    let file = |days: &mut dyn Iterator<Item = usize>| {
+        format!("ts,open,high,low,close\n{}", days.map(row).collect::<String>())
+    };
+    bench.write("up.csv", &file(&mut (1..9))).write("down.csv", &file(&mut (1..9).rev()));
+    bench.write("first.csv", &file(&mut (1..5))).write("last.csv", &file(&mut (5..9)));
+    bench.write("mixed.csv", &file(&mut [1, 2, 4, 3, 5, 6, 7, 8].into_iter()));
+    bench.write("bare.csv", "level\n1\n1\n1\n0\n0\n0\n-1\n-1\n");
+    bench.write("stamped.csv", &format!("ts,level\n{}", days(1..9, "1")));
+    let code = |bars: &str, signals: &str| bench.run(&format!("backtest {bars} --signals {signals}")).status.code();
+    for bars in ["down.csv", "down.csv --from 2024-01-01", "last.csv first.csv", "mixed.csv --repair"] {
+        let said = shown(&bench.run(&format!("backtest {bars} --signals bare.csv")));
+        assert!(said.contains("bare.csv: its rows have no time stamps"), "{said}");
+        assert!(said.contains("hint: give it a column `ts`"), "{said}");
+    }
+    assert_eq!((code("down.csv", "stamped.csv"), code("last.csv first.csv", "stamped.csv")), (Some(0), Some(0)));
+    assert_eq!((code("up.csv", "bare.csv"), code("first.csv last.csv", "bare.csv")), (Some(0), Some(0)));
+}
+
 fn days(days: std::ops::Range<usize>, rest: &str) -> String {
     days.map(|day| format!("2024-01-{day:02},{rest}\n")).collect()
 }

@@ -7,6 +7,7 @@ use gigabar_backtest::policy::{Signals, SignalsFile};
 
 use crate::config::RunConfig;
 use crate::dataset::Dataset;
+use crate::failure::hinted;
 use crate::printer::Printer;
 use crate::setup;
 
@@ -20,7 +21,18 @@ pub(super) fn read(
     dataset: &Dataset,
     printer: Printer,
 ) -> anyhow::Result<Vec<Signals>> {
-    let SignalsFile { strategies, notes } = SignalsFile::read(path, &dataset.bars, &config.data)?;
+    let SignalsFile { strategies, notes, stamped } = SignalsFile::read(path, &dataset.bars, &config.data)?;
+    if !stamped && dataset.reordered {
+        return Err(hinted(
+            format!(
+                "{}: its rows have no time stamps, and {} does not hold its bars in order of time: either order could \
+                 be meant",
+                path.display(),
+                dataset.summary.path
+            ),
+            "give it a column `ts` with the bars' stamps",
+        ));
+    }
     for note in &notes {
         printer.say(format_args!("note: {note}"));
     }

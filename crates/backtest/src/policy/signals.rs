@@ -59,6 +59,8 @@ pub struct SignalsFile {
     pub strategies: Vec<Signals>,
     /// What a reader of results should know: columns left aside.
     pub notes: Vec<String>,
+    /// Whether rows have time stamps; without, a row's place alone says which bar is its own.
+    pub stamped: bool,
 }
 
 impl SignalsFile {
@@ -86,7 +88,7 @@ impl SignalsFile {
             }
             Layout::Long { strategy, level } => reader.rows(strategy, level)?,
         };
-        Ok(Self { strategies, notes })
+        Ok(Self { strategies, notes, stamped: frame.time().is_some() })
     }
 }
 

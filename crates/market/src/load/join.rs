@@ -27,6 +27,7 @@ pub(crate) struct Joined<'a> {
     pub(crate) path: PathBuf,
     pub(crate) columns: BarColumns,
     pub(crate) lines: Vec<u64>,
+    pub(crate) reordered: bool,
     pub(crate) symbol: Option<String>,
     pub(crate) notes: Vec<String>,
     /// What a broken rule of bars is in terms of the file it stands in.
@@ -44,10 +45,13 @@ pub(crate) fn join<'a>(mut series: Vec<Series<'a>>, cut: &Cut) -> Result<Joined<
         return Err(LoadError::Cut { path, rows, range: cut.given.clone(), first, last });
     }
     let notes = notes(&series);
+    let mut reordered = series.iter().any(|s| !s.rows.lines.is_sorted());
     if series.len() > 1 {
         series.retain(|s| !s.rows.lines.is_empty());
         series.iter().try_for_each(sorted)?;
-        series.sort_by_key(|s| s.rows.columns.ts.first().copied());
+        let first = |s: &Series<'_>| s.rows.columns.ts.first().copied();
+        reordered |= !series.is_sorted_by_key(first);
+        series.sort_by_key(first);
         series.windows(2).try_for_each(|pair| compatible(&pair[0], &pair[1]))?;
     }
     let mut columns = BarColumns::default();
@@ -69,7 +73,7 @@ pub(crate) fn join<'a>(mut series: Vec<Series<'a>>, cut: &Cut) -> Result<Joined<
         }
         LoadError::TooFew { path: blamed.clone(), rows: stamps.len() }
     });
-    Ok(Joined { path, columns, lines, symbol, notes, blame })
+    Ok(Joined { path, columns, lines, reordered, symbol, notes, blame })
 }
 
 /// The notes of every series, with its file where there are several.

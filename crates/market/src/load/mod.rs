@@ -95,6 +95,8 @@ pub struct Loaded {
     pub notes: Vec<String>,
     /// Line of the unpacked text (row, record) each bar stands on, or begins on, counted from 1 in its file. `[n_bars]`
     pub lines: Vec<u64>,
+    /// Whether bars were put in another order than that of their rows: of a file that is newest first, of files given so.
+    pub reordered: bool,
     /// How the (first) file is laid out, for people.
     pub dialect: String,
     /// The files, in the order given.
@@ -163,7 +165,7 @@ pub(crate) fn finish(tables: &[Table], options: &LoadOptions) -> Result<Loaded, 
         bars = bars.with_periods_per_year(periods);
     }
     let dialect = tables.first().map(|table| table.dialect.clone()).unwrap_or_default();
-    Ok(Loaded { bars, notes, lines, dialect, files: Vec::new() })
+    Ok(Loaded { bars, notes, lines, reordered: joined.reordered, dialect, files: Vec::new() })
 }
 
 fn resampling(text: &str, options: &LoadOptions) -> Result<Resample, LoadError> {
