@@ -27,6 +27,7 @@ mod replay_host;
 mod rule_golden;
 mod series_case;
 mod signals;
+mod signals_doubts;
 #[path = "../gpu/support.rs"]
 #[allow(dead_code)]
 mod support;

@@ -7,8 +7,6 @@ use gigabar_market::load::LoadOptions;
 use gigabar_market::time::{DAY_NS, parse_iso};
 use gigabar_market::{BarColumns, Bars};
 
-const NAN: f64 = f64::NAN;
-
 fn bars_from(first: &str, n: usize, step_ns: i64) -> Bars {
     let first = parse_iso(first).unwrap();
     let price = vec![10.0; n];
@@ -19,17 +17,17 @@ fn bars_from(first: &str, n: usize, step_ns: i64) -> Bars {
 }
 
 /// 2, 3 and 4 January 2024.
-fn bars() -> Bars {
+pub(crate) fn bars() -> Bars {
     bars_from("2024-01-02", 3, DAY_NS)
 }
 
 /// A file in a folder that goes away.
-struct Given {
+pub(crate) struct Given {
     folder: tempfile::TempDir,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
-fn given(name: &str, bytes: &[u8]) -> Given {
+pub(crate) fn given(name: &str, bytes: &[u8]) -> Given {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, bytes).unwrap();
@@ -37,7 +35,7 @@ fn given(name: &str, bytes: &[u8]) -> Given {
 }
 
 /// What was read, or the error without the file's folder.
-fn outcome(given: &Given, bars: &Bars, options: &LoadOptions) -> Result<SignalsFile, String> {
+pub(crate) fn outcome(given: &Given, bars: &Bars, options: &LoadOptions) -> Result<SignalsFile, String> {
     SignalsFile::read(&given.path, bars, options)
         .map_err(|e| e.to_string().replace(&format!("{}/", given.folder.path().display()), ""))
 }
@@ -47,7 +45,7 @@ fn strategies(file: &SignalsFile) -> Vec<(String, Vec<f64>)> {
 }
 
 /// NaN equals NaN here.
-fn same(got: &SignalsFile, want: &[(&str, &[f64])]) {
+pub(crate) fn same(got: &SignalsFile, want: &[(&str, &[f64])]) {
     let want: Vec<(String, Vec<f64>)> = want.iter().map(|(name, levels)| ((*name).into(), levels.to_vec())).collect();
     assert_eq!(format!("{:?}", strategies(got)), format!("{want:?}"));
 }
@@ -59,7 +57,7 @@ fn read(text: &str) -> Result<Vec<f64>, String> {
     Ok(file.strategies[0].levels().to_vec())
 }
 
-fn several(text: &str) -> Result<SignalsFile, String> {
+pub(crate) fn several(text: &str) -> Result<SignalsFile, String> {
     outcome(&given("signals.csv", text.as_bytes()), &bars(), &LoadOptions::default())
 }
 
@@ -71,7 +69,7 @@ fn levels_alone_or_with_time_stamps() {
         Ok(vec![1.0, 0.25, 0.0])
     );
     let gap = read("ts,level\n2024-01-02,1\n2024-01-03,\n2024-01-04,NaN\n").unwrap();
-    assert!(gap[1].is_nan() && gap[2].is_nan());
+    assert!(gap[1] == 0.0 && gap[2].is_nan(), "nothing is flat, NaN went wrong where it was computed");
     let path = given("signals.csv", b"level\n1\n0\n1\n");
     let file = SignalsFile::read(&path.path, &bars(), &LoadOptions::default()).unwrap();
     assert_eq!(file.strategies[0].name(), format!("signals:{}", path.path.display()));
@@ -96,7 +94,7 @@ fn columns_may_stand_apart_by_semicolons_tabs_or_bars() {
 #[test]
 fn a_column_per_strategy() {
     let file = several("ts,slow,Fast RSI\n2024-01-02,1,-1\n2024-01-03,,0.5\n2024-01-04,null,0\n").unwrap();
-    same(&file, &[("slow", &[1.0, NAN, NAN]), ("Fast RSI", &[-1.0, 0.5, 0.0])]);
+    same(&file, &[("slow", &[1.0, 0.0, 0.0]), ("Fast RSI", &[-1.0, 0.5, 0.0])]);
     assert_eq!(file.notes, Vec::<String>::new());
     same(
         &several("slow\tfast\n1\t0,5\n0\t0\n1\t1\n").unwrap(),
@@ -117,14 +115,14 @@ fn a_column_per_strategy() {
 
 #[test]
 fn rows_per_strategy_in_turns_or_one_after_the_other() {
-    let want: [(&str, &[f64]); 2] = [("b", &[1.0, 0.0, 0.5]), ("a", &[-1.0, NAN, 0.0])];
+    let want: [(&str, &[f64]); 2] = [("b", &[1.0, 0.0, 0.5]), ("a", &[-1.0, 0.0, 0.0])];
     let turns = "ts,strategy,level\n2024-01-02,b,1\n2024-01-02,a,-1\n2024-01-03,b,0\n2024-01-03,a,\n2024-01-04,a,0\n\
                  2024-01-04,b,0.5\n";
     same(&several(turns).unwrap(), &want);
     let blocks = "Strategy,Level,Date\nb,1,2024-01-02\nb,0,2024-01-03\nb,0.5,2024-01-04\na,-1,2024-01-02\na,,2024-01-03\n\
                   a,0,2024-01-04\n";
     same(&several(blocks).unwrap(), &want);
-    let without_stamps = "strategy,level\nb,1\na,-1\nb,0\na,NaN\nb,0.5\na,0\n";
+    let without_stamps = "strategy,level\nb,1\na,-1\nb,0\na,null\nb,0.5\na,0\n";
     same(&several(without_stamps).unwrap(), &want);
 }
 
@@ -286,7 +284,7 @@ fn every_mistake_has_a_hint() {
     assert!(hint("ts,level\n2024-01-03,1\n").contains("a row without a level is flat"));
     assert!(hint("ts,level\n2024-01-02 12:00,1\n").contains("--tz"));
     assert!(hint("ts,level\n2023-01-02,1\n").contains("--from or --to"));
-    assert!(hint("ts,signal,trend\n2024-01-02,1,1\n").contains("call the one"));
+    assert!(hint("ts,signal,trend\n2024-01-02,1,1\n").contains("leave out what is not"));
 }
 
 #[test]
@@ -308,7 +306,7 @@ fn parquet(name: &str) -> Result<SignalsFile, String> {
 
 #[test]
 fn parquet_as_pandas_and_polars_write_it() {
-    let want: [(&str, &[f64]); 2] = [("slow", &[1.0, NAN, 0.0]), ("fast", &[-1.0, 0.5, 0.25])];
+    let want: [(&str, &[f64]); 2] = [("slow", &[1.0, 0.0, 0.0]), ("fast", &[-1.0, 0.5, 0.25])];
     for name in ["pandas_wide", "pandas_zone", "pandas_long", "polars_wide", "polars_long"] {
         let file = parquet(&format!("{name}.parquet")).unwrap();
         same(&file, &want);

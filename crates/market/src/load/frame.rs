@@ -131,6 +131,11 @@ impl Frame {
         [self.roles.time, self.roles.clock].contains(&Some(column))
     }
 
+    /// The column of symbols, where one is called so.
+    pub fn symbol(&self) -> Option<usize> {
+        self.roles.symbol
+    }
+
     /// Whether a column is called as one of bars: a price, a volume, a symbol.
     pub fn is_of_bars(&self, column: usize) -> bool {
         let Roles { price, adj_close, symbol, volumes, .. } = &self.roles;
@@ -146,6 +151,34 @@ impl Frame {
     pub fn begins_with_data(&self) -> bool {
         let first = self.names.first().map(String::as_bytes).unwrap_or_default();
         self.roles.time.is_none() && time::parse(first, DateOrder::Dmy).or(time::parse(first, DateOrder::Mdy)).is_some()
+    }
+
+    /// Which of `columns` hold nothing but bare numbers and empty cells, and one number at least.
+    ///
+    /// # Errors
+    /// [`LoadError`] as [`Self::for_each`].
+    pub fn numeric(&self, columns: &[usize]) -> Result<Vec<bool>, LoadError> {
+        let mut seen: Vec<Option<bool>> = vec![None; columns.len()];
+        self.for_each(&[], columns, |row| {
+            for (&column, seen) in columns.iter().zip(&mut seen) {
+                match row.number(column) {
+                    Number::Value(_) => *seen = seen.or(Some(true)),
+                    Number::Missing => {}
+                    Number::Bad => *seen = Some(false),
+                }
+            }
+            Ok::<_, LoadError>(())
+        })?;
+        let typed = columns.iter().map(|&column| self.may_hold_numbers(column));
+        Ok(typed.zip(seen).map(|(may, seen)| may && seen == Some(true)).collect())
+    }
+
+    /// Whether a column's type allows for numbers.
+    fn may_hold_numbers(&self, column: usize) -> bool {
+        match &self.rows {
+            Rows::Text(_) => true,
+            Rows::Parquet(sheet) => sheet.may_hold_numbers(column),
+        }
     }
 
     /// What reads the stamps of one series of rows.

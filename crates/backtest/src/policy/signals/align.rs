@@ -3,15 +3,23 @@
 use gigabar_market::load::{Frame, Place, Row, Stamps};
 use gigabar_market::time::iso;
 
-use super::error::{Misfit, SignalsError, Spot, shortened};
+use super::error::{Misfit, SignalsError, Spot};
+use super::name::shortened;
+
+/// How the bars were made of those of their file.
+pub(super) struct Made {
+    /// Whether bars are cut off before the first, after the last.
+    pub(super) cut: [bool; 2],
+    /// The `resample` option.
+    pub(super) resample: Option<String>,
+}
 
 /// Where a strategy's rows are.
 pub(super) struct Cursor<'a> {
     frame: &'a Frame,
     /// The bars'. `[n_bars]`
     ts: &'a [i64],
-    /// Whether bars are cut off before the first, after the last.
-    cut: [bool; 2],
+    made: &'a Made,
     stamps: Stamps,
     /// Bars that have a row; without stamps, rows.
     n: usize,
@@ -20,8 +28,8 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(frame: &'a Frame, ts: &'a [i64], cut: [bool; 2]) -> Self {
-        Self { frame, ts, cut, stamps: frame.stamps(), n: 0, beyond: None }
+    pub(super) fn new(frame: &'a Frame, ts: &'a [i64], made: &'a Made) -> Self {
+        Self { frame, ts, made, stamps: frame.stamps(), n: 0, beyond: None }
     }
 
     /// Whether the row is that of the next bar; if not it lies where the bars were cut, or there are more rows than
@@ -47,7 +55,7 @@ impl<'a> Cursor<'a> {
             return Ok(true);
         }
         let [first, last] = [self.ts[0], self.ts[self.ts.len() - 1]];
-        if (self.cut[0] && self.n == 0 && ts < first) || (self.cut[1] && expected.is_none() && ts > last) {
+        if (self.made.cut[0] && self.n == 0 && ts < first) || (self.made.cut[1] && expected.is_none() && ts > last) {
             return Ok(false);
         }
         Err(SignalsError::Misaligned {
@@ -56,6 +64,7 @@ impl<'a> Cursor<'a> {
             bar: self.n,
             expected: expected.map(iso),
             misfit: self.misfit(ts),
+            resample: self.made.resample.clone(),
         })
     }
 
@@ -88,7 +97,8 @@ impl<'a> Cursor<'a> {
             got: self.n,
             where_,
             stamped: self.frame.time().is_some(),
-            cut: self.cut.contains(&true),
+            cut: self.made.cut.contains(&true),
+            resample: self.made.resample.clone(),
         })
     }
 }

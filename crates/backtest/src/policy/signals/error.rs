@@ -7,6 +7,10 @@ use gigabar_market::load::{Frame, LoadError, Place, Row};
 use thiserror::Error;
 
 use super::layout::listed;
+use super::name::{printable, shortened};
+
+/// The largest level, either way. What is beyond is a mark for a missing one, and makes infinities of an account.
+pub const MAX_LEVEL: f64 = 1e6;
 
 /// A cell of a file: `file:line:character` of text, row and column of Parquet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +55,7 @@ impl fmt::Display for Spot {
         write!(f, "{}", self.path.display())?;
         match (self.place, self.character) {
             (Some(place), Some(character)) => write!(f, ":{}:{character}", place.number())?,
-            (Some(place), None) => write!(f, ", {place}, column {}", self.column)?,
+            (Some(place), None) => write!(f, ", {place}, column {}", printable(&self.column))?,
             (None, _) => {}
         }
         write!(f, "{}", of(&self.strategy))
@@ -99,7 +103,7 @@ pub enum SignalsError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The first line is no header.
-    #[error("{spot}: `{}` is a time stamp, where the names of the columns should be", spot.column)]
+    #[error("{spot}: `{}` is a time stamp, where the names of the columns should be", shortened(&spot.column))]
     NoHeader {
         /// The first field.
         spot: Box<Spot>,
@@ -114,13 +118,59 @@ pub enum SignalsError {
         /// The header.
         found: String,
     },
-    /// A column called as levels are, beside others.
-    #[error("{spot}: `{}` is the level of one strategy, or one of several beside {}", spot.column, listed(more))]
+    /// A column called as levels are, beside other numbers.
+    #[error("{spot}: `{}` is the level of one strategy, or one of several beside {}", shortened(&spot.column), listed(more))]
     Ambiguous {
         /// The column.
         spot: Box<Spot>,
         /// The others.
         more: Vec<String>,
+    },
+    /// Numbers beside the columns `strategy` and `level`.
+    #[error("{spot}: beside `{}` there are more numbers: {}", shortened(&spot.column), listed(more))]
+    Beside {
+        /// The column of levels.
+        spot: Box<Spot>,
+        /// The others.
+        more: Vec<String>,
+    },
+    /// A column called as symbols may be, with numbers.
+    #[error("{spot}: `{}` holds numbers: a strategy's levels, or symbols", shortened(&spot.column))]
+    SymbolOrStrategy {
+        /// The column.
+        spot: Box<Spot>,
+    },
+    /// A row that names no symbol.
+    #[error("{spot}: the row has no symbol")]
+    NoSymbol {
+        /// Where.
+        spot: Box<Spot>,
+    },
+    /// Levels of several symbols, and bars that have none.
+    #[error("{}: levels of {} symbols ({}), and the bars do not say which is theirs", path.display(), found.len(), listed(found))]
+    Symbols {
+        /// The file.
+        path: PathBuf,
+        /// Its symbols.
+        found: Vec<String>,
+    },
+    /// No level of the bars' symbol.
+    #[error("{}: no row has the bars' symbol {} (found: {})", path.display(), shortened(wanted), listed(found))]
+    UnknownSymbol {
+        /// The file.
+        path: PathBuf,
+        /// The bars'.
+        wanted: String,
+        /// Its symbols.
+        found: Vec<String>,
+    },
+    /// A name that a strategy cannot have.
+    #[error("{spot}: the strategy's name {reason}")]
+    Name {
+        /// Where.
+        spot: Box<Spot>,
+        /// What it has.
+        reason: String,
     },
     /// A strategy's column has no name.
     #[error("{spot}: column {column} has no name")]
@@ -131,7 +181,7 @@ pub enum SignalsError {
         column: usize,
     },
     /// Two strategies of one name.
-    #[error("{spot}: columns {} and {} are both called `{}`", columns[0], columns[1], spot.column)]
+    #[error("{spot}: columns {} and {} are both called `{}`", columns[0], columns[1], shortened(&spot.column))]
     SameName {
         /// The later one.
         spot: Box<Spot>,
@@ -153,6 +203,14 @@ pub enum SignalsError {
         text: String,
         /// Whether it reads as infinity: `inf`, `1e999`.
         infinite: bool,
+    },
+    /// A level that no account can hold: a mark for a missing one.
+    #[error("{spot}: level `{text}` is beyond ±{}", MAX_LEVEL)]
+    Large {
+        /// Where.
+        spot: Box<Spot>,
+        /// The text.
+        text: String,
     },
     /// What stands in the time column is no time stamp.
     #[error("{spot}: `{text}` is not a time stamp")]
@@ -177,6 +235,8 @@ pub enum SignalsError {
         expected: Option<String>,
         /// What is wrong with it.
         misfit: Misfit,
+        /// How the bars were resampled, where they were.
+        resample: Option<String>,
     },
     /// Fewer or more levels than bars.
     #[error("{}{}: {got} levels for {expected} bars; {where_}", path.display(), of(strategy))]
@@ -195,11 +255,13 @@ pub enum SignalsError {
         stamped: bool,
         /// Whether the bars were cut.
         cut: bool,
+        /// How the bars were resampled, where they were.
+        resample: Option<String>,
     },
 }
 
 fn of(strategy: &Option<String>) -> String {
-    strategy.as_ref().map_or_else(String::new, |name| format!(", strategy {name}"))
+    strategy.as_ref().map_or_else(String::new, |name| format!(", strategy {}", printable(name)))
 }
 
 fn wanted(bar: usize, expected: &Option<String>) -> String {
@@ -209,12 +271,6 @@ fn wanted(bar: usize, expected: &Option<String>) -> String {
     }
 }
 
-/// At most 40 characters of a cell.
-pub(super) fn shortened(text: &str) -> String {
-    const SHOWN: usize = 40;
-    if text.chars().count() > SHOWN { text.chars().take(SHOWN).chain(['…']).collect() } else { text.into() }
-}
-
 impl SignalsError {
     pub(super) fn no_column(frame: &Frame, wanted: &'static str) -> Self {
         Self::NoColumn { spot: Spot::of_name(frame, 0), wanted, found: listed(frame.names()) }
@@ -222,7 +278,7 @@ impl SignalsError {
 
     /// How to mend it.
     pub fn hint(&self) -> Option<String> {
-        const ONE_PER_BAR: &str = "a signals file has one row per bar of the data file, in time order";
+        const ONE_PER_BAR: &str = "a signals file has one row per bar, in time order";
         let text = match self {
             Self::Load(LoadError::Fields { .. }) => "every row has a field for every name of the header",
             Self::Load(error) => return error.hint(),
@@ -230,7 +286,24 @@ impl SignalsError {
                 "give a header `ts,level` for one strategy, `ts,NAME,NAME,…` for several, or `ts,strategy,level`"
             }
             Self::Ambiguous { .. } => {
-                "call the one column that is to be traded `level`; or, where each is a strategy, give it another name"
+                "leave out what is not to be traded; or, where each is a strategy, give this one another name"
+            }
+            Self::Beside { .. } => "leave out what is no level",
+            Self::SymbolOrStrategy { .. } => "call symbols `symbol`, and a strategy by another name",
+            Self::NoSymbol { .. } => "every row names its symbol; or leave the column out",
+            Self::Symbols { found, .. } => {
+                let first = found.first().map_or("NAME", String::as_str);
+                return Some(format!(
+                    "choose one, e.g. --symbol {}; if these are strategies, call the column `strategy`",
+                    shortened(first)
+                ));
+            }
+            Self::UnknownSymbol { .. } => {
+                "write the symbol as the bars do; or leave the column out where all rows are theirs"
+            }
+            Self::Name { .. } => "a name has up to 200 characters that are seen, in UTF-8",
+            Self::Large { .. } => {
+                "a level is a share of the equity, 1 for all of it; leave the cell empty where there is none"
             }
             Self::NoNameInHeader { .. } => {
                 "every column but the time stamps is a strategy and needs a name; pandas leaves its index out with \
@@ -244,18 +317,29 @@ impl SignalsError {
                  index=False)"
             }
             Self::Stamp { .. } => "for example 2020-01-31, \"2020-01-31 09:30\", 2020-01-31T09:30:00Z or epoch seconds",
-            Self::Misaligned { misfit, .. } => return Some(misfit.hint(ONE_PER_BAR)),
+            Self::Misaligned { misfit, resample, .. } => {
+                return Some(misfit.hint(ONE_PER_BAR) + &resampled(resample));
+            }
+            Self::Length { resample: resample @ Some(_), .. } => {
+                return Some(format!("{ONE_PER_BAR}{}", resampled(resample)));
+            }
             Self::Length { stamped: false, cut: true, .. } => {
                 "without time stamps there is one row per bar that --from and --to keep; with a column `ts` the rest is \
                  passed over"
             }
             Self::Length { stamped: false, .. } => {
-                "a signals file has one row per bar of the data file, in time order, below a line of names"
+                "a signals file has one row per bar, in time order, below a line of names"
             }
             Self::Length { .. } => ONE_PER_BAR,
         };
         Some(text.to_owned())
     }
+}
+
+/// What to say of bars that are not those of the file.
+fn resampled(resample: &Option<String>) -> String {
+    let text = |to: &String| format!("; with --resample {to} those are the bars of {to}, at the stamps they open");
+    resample.as_ref().map_or_else(String::new, text)
 }
 
 impl Misfit {

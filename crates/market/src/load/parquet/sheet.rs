@@ -103,13 +103,21 @@ impl Sheet {
         guarded(read).unwrap_or_else(|| Err(contradictory(&self.path)))
     }
 
-    fn check_types(&self, time: Option<usize>, numbers: &[usize]) -> Result<(), LoadError> {
+    /// Whether numbers can be made of a column's values.
+    pub(crate) fn may_hold_numbers(&self, column: usize) -> bool {
+        self.holds(column, Kind::is_number_like)
+    }
+
+    fn holds(&self, column: usize, values: fn(Kind) -> bool) -> bool {
         let columns = self.file.metadata().file_metadata().schema_descr();
-        let holds = |i: usize, of: fn(Kind) -> bool| columns.column(i).max_rep_level() == 0 && of(kind(&self.file, i));
-        if let Some(time) = time.filter(|&i| !holds(i, Kind::is_stamp_like)) {
+        columns.column(column).max_rep_level() == 0 && values(kind(&self.file, column))
+    }
+
+    fn check_types(&self, time: Option<usize>, numbers: &[usize]) -> Result<(), LoadError> {
+        if let Some(time) = time.filter(|&i| !self.holds(i, Kind::is_stamp_like)) {
             return Err(wrong_type(&self.path, &self.file, time, "time stamps"));
         }
-        match numbers.iter().find(|&&i| !holds(i, Kind::is_number_like)) {
+        match numbers.iter().find(|&&i| !self.may_hold_numbers(i)) {
             Some(&i) => Err(wrong_type(&self.path, &self.file, i, "numbers")),
             None => Ok(()),
         }
