@@ -12,7 +12,7 @@ use super::super::{LoadError, LoadOptions, Place, order, source};
 /// What may separate columns; of equals the first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// A text whose first line that is not empty names its columns.
+/// A text whose first line that is neither empty nor a comment names its columns.
 pub(super) struct Lines {
     text: Vec<u8>,
     layout: Layout,
@@ -88,6 +88,7 @@ fn layout(text: &[u8]) -> Layout {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -103,5 +104,32 @@ mod tests {
         assert_eq!(found("level\n1\n"), (',', 1));
         assert_eq!(found("level\n0,5\n"), (',', 1), "a comma without need is no decimal one");
         assert_eq!(found("ts;level\n"), (';', 2));
+    }
+
+    #[test]
+    fn comments_and_a_preamble_stand_above_the_names() {
+        let found = |text: &str| {
+            let layout = layout(text.as_bytes());
+            let (line, names) = layout.header.unwrap();
+            (line, names.join("|"), layout.first_byte)
+        };
+        for (above, rows) in [
+            ("# made by hand\n", "ts,level\n2024-01-02,1\n"),
+            ("# one, two, three\n# four\n", "ts,level\n2024-01-02,1\n"),
+            ("# a, b\n", "ts,level\n2024-01-02,1\n"),
+            ("My model\n\nversion,3,beta\n", "Date;x;y\n2024-01-02;1;0,5\n"),
+            ("# levels\n", "level\n1\n"),
+            ("# levels, by bar\n", "a,b\n1,0\n"),
+            ("", "#ts,level\n2024-01-02,1\n"),
+            ("", "a,b\n1,0\n"),
+            ("", "strategy,level\ntime,1\n"),
+        ] {
+            let text = format!("{above}{rows}");
+            let (line, names, first) = found(&text);
+            let (header, data) = rows.split_once('\n').unwrap();
+            assert_eq!(line as usize, above.lines().count() + 1, "{text}");
+            assert_eq!(names, header.replace([',', ';'], "|"), "{text}");
+            assert_eq!(&text[first..], data, "{text}");
+        }
     }
 }
