@@ -312,20 +312,30 @@ fn parquet_as_pandas_and_polars_write_it() {
         same(&file, &want);
         assert_eq!(file.notes, Vec::<String>::new(), "{name}");
     }
+    let types: [(&str, &[f64]); 5] = [
+        ("d256", &[1.0, -0.5, 0.0]),
+        ("d128", &[1.0, -0.5, 0.0]),
+        ("half", &[1.0, -0.5, 0.0]),
+        ("f32", &[1.0, -0.5, 0.0]),
+        ("none", &[0.0; 3]),
+    ];
+    same(&parquet("types.parquet").unwrap(), &types);
+    same(&parquet("polars_null.parquet").unwrap(), &[("a", &[1.0, 1.0, 0.0]), ("none", &[0.0; 3])]);
     let fails = |name: &str, message: &str| assert_eq!(parquet(name).unwrap_err(), message);
     fails(
         "infinite.parquet",
         "infinite.parquet, row 2, column fast, strategy fast: level `inf` is not a finite number",
     );
     fails("booleans.parquet", "booleans.parquet, column fast: is of type boolean, which holds no numbers");
+    fails("large.parquet", "large.parquet, row 2, column a, strategy a: level `1234567.5` is beyond ±1000000");
     fails(
         "gap.parquet",
-        "gap.parquet, row 2, column __index_level_0__: ts `1704326400000000` is not the time stamp of bar 1, \
+        "gap.parquet, row 2, column __index_level_0__: ts `2024-01-04T00:00:00` is not the time stamp of bar 1, \
          2024-01-03T00:00:00Z; one bar has no row",
     );
     fails(
         "twice.parquet",
-        "twice.parquet, row 5, column ts, strategy fast: ts `1704153600000000` is not the time stamp of bar 1, \
+        "twice.parquet, row 5, column ts, strategy fast: ts `2024-01-02T00:00:00` is not the time stamp of bar 1, \
          2024-01-03T00:00:00Z; it is that of bar 0, which had its row before",
     );
 }

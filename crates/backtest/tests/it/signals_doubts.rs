@@ -142,6 +142,21 @@ fn names_in_latin_1_are_refused() {
 }
 
 #[test]
+fn comments_above_the_names_are_passed_over() {
+    let file =
+        several("# made by hand\n# on Tuesday, late\nts,level\n2024-01-02,1\n2024-01-03,0\n2024-01-04,1\n").unwrap();
+    assert_eq!(file.strategies[0].levels(), [1.0, 0.0, 1.0]);
+    let (error, _) = refused("My model\n\nts;a;b\n2024-01-02;1;x\n", None);
+    assert_eq!(error, "signals.csv:4:14, strategy b: level `x` is not a number");
+}
+
+#[test]
+fn epochs_are_shown_with_their_date() {
+    let (error, _) = refused("ts,level\n1704063600000,1\n", None);
+    assert!(error.contains("ts `1704063600000 (2023-12-31T23:00:00Z)` is not the time stamp of bar 0"), "{error}");
+}
+
+#[test]
 fn stamps_that_are_not_those_of_resampled_bars_say_so() {
     let options = LoadOptions { resample: Some("1w".into()), ..LoadOptions::default() };
     for text in ["ts,level\n2024-01-03,1\n", "level\n1\n1\n"] {

@@ -238,7 +238,7 @@ impl Row<'_> {
             Cells::Parquet { columns, row, .. } => match columns.get(column).and_then(Option::as_ref) {
                 Some(values) => match values.cell(row) {
                     Cell::Null => Cow::Borrowed(""),
-                    Cell::Bytes(bytes) => String::from_utf8_lossy(bytes.trim_ascii()),
+                    Cell::Bytes(bytes) if !values.is_decimal() => String::from_utf8_lossy(bytes.trim_ascii()),
                     _ => Cow::Owned(values.text(row)),
                 },
                 None => Cow::Borrowed(""),
@@ -259,6 +259,12 @@ impl Row<'_> {
 
     /// What stands in the row's time column, or columns.
     pub fn stamp_text(&self) -> String {
+        if let (Cells::Parquet { columns, row, .. }, Some(time)) = (self.cells, self.roles.time) {
+            return columns
+                .get(time)
+                .and_then(Option::as_ref)
+                .map_or_else(String::new, |column| column.stamp_text(row));
+        }
         let columns = [self.roles.time, self.roles.clock].into_iter().flatten();
         columns.map(|column| self.text(column).into_owned()).collect::<Vec<_>>().join(" ")
     }

@@ -60,7 +60,7 @@ impl<'a> Cursor<'a> {
         }
         Err(SignalsError::Misaligned {
             spot: Spot::of(self.frame, row, column, strategy),
-            text: shortened(&row.stamp_text()),
+            text: dated(&row.stamp_text(), ts),
             bar: self.n,
             expected: expected.map(iso),
             misfit: self.misfit(ts),
@@ -101,4 +101,10 @@ impl<'a> Cursor<'a> {
             resample: self.made.resample.clone(),
         })
     }
+}
+
+/// A stamp as it stands in the file; of an epoch also the date.
+fn dated(text: &str, ts: i64) -> String {
+    let is_number = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.')) && text.parse::<f64>().is_ok();
+    if is_number { format!("{} ({})", shortened(text), iso(ts)) } else { shortened(text) }
 }

@@ -15,7 +15,7 @@ use super::super::time::{self, DateOrder, Moment, in_bounds};
 use super::super::{LoadError, LoadOptions, Place};
 use super::File;
 use super::kind::Kind;
-use crate::time::DAY_NS;
+use crate::time::{DAY_NS, iso};
 
 /// Records decoded at once.
 const BATCH: usize = 8192;
@@ -72,14 +72,33 @@ impl Column {
         &self.cells[row]
     }
 
+    /// Whether its bytes are a number's.
+    pub(crate) fn is_decimal(&self) -> bool {
+        matches!(self.kind, Kind::Decimal { .. })
+    }
+
     /// A value for people.
     pub(crate) fn text(&self, row: usize) -> String {
         match &self.cells[row] {
+            Cell::Int(_) | Cell::Bytes(_) if self.is_decimal() => match self.number(row, Comma::Thousands) {
+                Number::Value(value) => value.to_string(),
+                _ => "a decimal too large".to_owned(),
+            },
             Cell::Null => "null".to_owned(),
             Cell::Int(value) => value.to_string(),
             Cell::Float(value) => value.to_string(),
             Cell::Nanos(value) => value.to_string(),
             Cell::Bytes(bytes) => shortened(bytes),
+        }
+    }
+
+    /// A stamp for people: a date where the type says that it is one.
+    pub(crate) fn stamp_text(&self, row: usize) -> String {
+        match self.kind.is_stamp().then(|| self.moment(row, DateOrder::Dmy)) {
+            Some(Ok(Moment::Instant(ns))) => iso(ns),
+            Some(Ok(Moment::Civil(at))) => at.to_string(),
+            Some(Err(text)) => text,
+            _ => self.text(row),
         }
     }
 
@@ -111,7 +130,7 @@ impl Column {
             (Kind::Decimal { scale }, Cell::Int(value)) => decimal(i128::from(*value), scale),
             (Kind::Decimal { scale }, Cell::Bytes(bytes)) => match big_endian(bytes) {
                 Some(value) => decimal(value, scale),
-                None => Number::Bad,
+                None => nearest(&digits(bytes), scale),
             },
             (Kind::Integer { signed: false }, Cell::Int(value)) => Number::Value(*value as u64 as f64),
             (_, Cell::Int(value)) => Number::Value(*value as f64),
@@ -190,15 +209,63 @@ fn big_endian(bytes: &[u8]) -> Option<i128> {
 /// The f64 nearest to value·10^-scale.
 fn decimal(value: i128, scale: i32) -> Number {
     const EXACT: i128 = 1 << 53;
-    let parsed = match scale {
+    let exact = match scale {
         // Both exact in f64, so that the quotient is rounded once.
-        0..=22 if value.abs() <= EXACT => Ok(value as f64 / 10f64.powi(scale)),
-        _ => format!("{value}e{}", -i64::from(scale)).parse(),
+        0..=22 if value.abs() <= EXACT => value as f64 / 10f64.powi(scale),
+        _ => return nearest(&value.to_string(), scale),
     };
-    match parsed {
+    Number::Value(exact)
+}
+
+/// The f64 nearest to digits·10^-scale.
+fn nearest(digits: &str, scale: i32) -> Number {
+    match format!("{digits}e{}", -i64::from(scale)).parse::<f64>() {
         Ok(value) if value.is_finite() => Number::Value(value),
         _ => Number::Bad,
     }
+}
+
+/// Two's complement of any length as decimal digits.
+fn digits(bytes: &[u8]) -> String {
+    const BASE: u64 = 1_000_000_000;
+    let negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
+    // Least significant first, each below BASE. Of a negative number −(value + 1), whose bytes are the complements.
+    let mut limbs = vec![0_u64];
+    for &byte in bytes {
+        let mut carry = u64::from(if negative { !byte } else { byte });
+        for limb in &mut limbs {
+            let value = *limb * 256 + carry;
+            (*limb, carry) = (value % BASE, value / BASE);
+        }
+        if carry > 0 {
+            limbs.push(carry);
+        }
+    }
+    if negative {
+        limbs.push(0);
+        let full = limbs.iter().take_while(|&&limb| limb == BASE - 1).count();
+        limbs[..full].fill(0);
+        limbs[full] += 1;
+    }
+    let all: String = limbs.iter().rev().map(|limb| format!("{limb:09}")).collect();
+    let sign = if negative { "-" } else { "" };
+    match all.trim_start_matches('0') {
+        "" => "0".to_owned(),
+        digits => format!("{sign}{digits}"),
+    }
+}
+
+/// An IEEE half: a sign, five bits of exponent, ten of fraction, low byte first.
+fn half(bytes: &[u8]) -> f64 {
+    let &[low, high] = bytes else { return f64::NAN };
+    let (exponent, fraction) = (i32::from(high >> 2 & 0x1f), f64::from(u16::from(high & 3) << 8 | u16::from(low)));
+    let magnitude = match exponent {
+        0 => fraction * 2f64.powi(-24),
+        0x1f if fraction == 0.0 => f64::INFINITY,
+        0x1f => f64::NAN,
+        _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
+    };
+    if high & 0x80 == 0 { magnitude } else { -magnitude }
 }
 
 /// More rows than a file of its size has.
@@ -234,7 +301,10 @@ impl Stream {
             ColumnReader::FloatColumnReader(r) => fill(r, max_def, cells, |v| Cell::Float(f64::from(*v))),
             ColumnReader::DoubleColumnReader(r) => fill(r, max_def, cells, |v| Cell::Float(*v)),
             ColumnReader::ByteArrayColumnReader(r) => fill(r, max_def, cells, |v| Cell::Bytes(v.data().into())),
-            ColumnReader::FixedLenByteArrayColumnReader(r) => fill(r, max_def, cells, |v| Cell::Bytes(v.data().into())),
+            ColumnReader::FixedLenByteArrayColumnReader(r) => match self.kind {
+                Kind::Half => fill(r, max_def, cells, |v| Cell::Float(half(v.data()))),
+                _ => fill(r, max_def, cells, |v| Cell::Bytes(v.data().into())),
+            },
         }
     }
 }
@@ -271,6 +341,39 @@ mod tests {
         assert_eq!(big_endian(&[0xff, 0xfe]), Some(-2));
         assert_eq!(big_endian(&[0x01, 0x00]), Some(256));
         assert_eq!(big_endian(&[]), None);
+    }
+
+    #[test]
+    fn decimals_wider_than_sixteen_bytes() {
+        let wide = |value: i128| {
+            let mut bytes = vec![if value < 0 { 0xff } else { 0 }; 16];
+            bytes.extend(value.to_be_bytes());
+            bytes
+        };
+        for value in [0, 1, -1, 5, -256, 999_999_999, -1_000_000_000, 1_000_000_000_000_000_001, i128::MAX, i128::MIN] {
+            assert_eq!(digits(&wide(value)), value.to_string());
+        }
+        // 2^248.
+        let mut bytes = vec![0; 32];
+        bytes[0] = 1;
+        assert_eq!(nearest(&digits(&bytes), 0), Number::Value(2f64.powi(248)));
+        assert_eq!(nearest("1", -400), Number::Bad);
+    }
+
+    #[test]
+    fn halves_are_numbers() {
+        let of = |bits: u16| half(&bits.to_le_bytes());
+        for (bits, want) in [
+            (0x3c00, 1.0),
+            (0xb800, -0.5),
+            (0, 0.0),
+            (0x7bff, 65504.0),
+            (1, 2f64.powi(-24)),
+            (0xfc00, f64::NEG_INFINITY),
+        ] {
+            assert_eq!(of(bits), want, "{bits:04x}");
+        }
+        assert!(of(0x7e00).is_nan());
     }
 
     #[test]

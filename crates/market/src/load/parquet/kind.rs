@@ -18,6 +18,10 @@ pub(crate) enum Kind {
     Decimal { scale: i32 },
     /// Numbers.
     Float,
+    /// Numbers of two bytes.
+    Half,
+    /// Nothing at all: a column whose every value is null, which has no other type.
+    Null,
     /// Text.
     Text,
     /// Anything else: booleans, times of day, raw bytes.
@@ -40,6 +44,8 @@ impl Kind {
             (_, Some(LogicalType::Decimal(decimal))) => Self::Decimal { scale: decimal.scale },
             (Type::INT32 | Type::INT64, Some(LogicalType::Integer(int))) => Self::Integer { signed: int.is_signed },
             (Type::BYTE_ARRAY, Some(LogicalType::String | LogicalType::Enum)) => Self::Text,
+            (Type::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Float16)) => Self::Half,
+            (_, Some(LogicalType::Unknown)) => Self::Null,
             (_, Some(_)) => Self::Other,
             (_, None) => Self::of_converted(physical, column),
         }
@@ -78,7 +84,7 @@ impl Kind {
 
     /// Whether a number can be made of a value.
     pub(crate) fn is_number_like(self) -> bool {
-        matches!(self, Self::Integer { .. } | Self::Decimal { .. } | Self::Float | Self::Text)
+        matches!(self, Self::Integer { .. } | Self::Decimal { .. } | Self::Float | Self::Half | Self::Null | Self::Text)
     }
 
     /// A column's type for people: `double`, `fixed_len_byte_array[8]`, `int64 timestamp`.
