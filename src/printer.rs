@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
+use anyhow::Context;
 use serde::Serialize;
 
 /// How much is said.
@@ -47,19 +48,17 @@ impl Printer {
     }
 
     /// A line, or lines, of data.
-    pub(crate) fn data(&self, text: impl Display) -> io::Result<()> {
+    pub(crate) fn data(&self, text: impl Display) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
-        writeln!(out, "{text}")?;
-        out.flush()
+        writeln!(out, "{text}").and_then(|()| out.flush()).context("stdout")
     }
 
     /// Data as JSON.
     pub(crate) fn data_json(&self, value: &impl Serialize) -> anyhow::Result<()> {
         // Written as it is made: the rows of a large sweep are gigabytes.
         let mut out = io::BufWriter::new(io::stdout().lock());
-        serde_json::to_writer_pretty(&mut out, value)?;
-        writeln!(out)?;
-        Ok(out.flush()?)
+        serde_json::to_writer_pretty(&mut out, value).context("stdout")?;
+        writeln!(out).and_then(|()| out.flush()).context("stdout")
     }
 
     /// Talk.
