@@ -8,7 +8,7 @@ use gigabar_backtest::sweep::SweepRow;
 use gigabar_backtest::{ExitReason, Trade};
 use gigabar_market::{Bars, time};
 
-use super::sweep::{self, COLUMNS, StrategyResult, SweepColumn};
+use super::sweep::{COLUMNS, StrategyResult, SweepColumn};
 
 /// Writes ts,equity,return,units,cash,level; one row per bar of the window. The first bar has no return.
 ///
@@ -69,23 +69,28 @@ pub fn write_trades(to: impl Write, bars: &Bars, trades: &[Trade]) -> csv::Resul
     Ok(())
 }
 
-/// Writes one row per set of a sweep: its values of the swept parameters, its metrics, and whether it was ruined. An
+/// Writes one row per set of a sweep: the values of all its parameters, swept or not, its metrics, and whether it was ruined. An
 /// undefined metric is empty.
 ///
 /// # Errors
 /// As the writer fails.
 pub fn write_sweep(to: impl Write, grid: &Grid, rows: &[SweepRow]) -> csv::Result<()> {
-    let names: Vec<&str> = grid.axes().iter().map(|axis| axis.name).collect();
-    let rows = rows.iter().enumerate().map(|(i, row)| (sweep::labels(grid, i), row));
-    write_ranked(to, &names, rows)
+    let rows = rows.iter().enumerate().map(|(i, row)| (grid.labels(i), row));
+    write_ranked(to, grid.parameters(), rows)
 }
 
-/// Writes one row per strategy: its name, its metrics, and whether it was ruined. An undefined metric is empty.
+/// Writes one row per strategy: its name, its metrics, and whether it was ruined. An undefined metric is empty. A name
+/// that a spreadsheet would take for a formula has an apostrophe before it.
 ///
 /// # Errors
 /// As the writer fails.
 pub fn write_strategies(to: impl Write, strategies: &[StrategyResult]) -> csv::Result<()> {
-    write_ranked(to, &["strategy"], strategies.iter().map(|one| (vec![one.name.clone()], &one.row)))
+    write_ranked(to, &["strategy"], strategies.iter().map(|one| (vec![no_formula(&one.name)], &one.row)))
+}
+
+fn no_formula(name: &str) -> String {
+    let mark = if name.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+    format!("{mark}{name}")
 }
 
 /// Rows with what they are known by.
@@ -114,5 +119,17 @@ fn exit_name(exit: ExitReason) -> &'static str {
         ExitReason::Time => "time",
         ExitReason::Liquidation => "liquidation",
         ExitReason::End => "end",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_no_formulas() {
+        for (name, want) in [("=1+2", "'=1+2"), ("-rsi", "'-rsi"), ("+a", "'+a"), ("@b", "'@b"), ("a=b", "a=b")] {
+            assert_eq!(no_formula(name), want);
+        }
     }
 }

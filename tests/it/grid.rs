@@ -84,11 +84,16 @@ fn a_grid_as_it_is_shown_and_written() {
     snapshot!("grid", format!("$ gigabar {words}\n{}", shown(&output)));
     let csv = std::fs::read_to_string(bench.path("run/sweep.csv")).unwrap();
     let mut lines = csv.lines();
-    let header =
-        "fast,slow,sharpe,total_return,max_drawdown,win_rate,n_trades,exposure,costs,total_pnl,final_equity,ruined";
+    let header = "fast,slow,long_only,sharpe,total_return,max_drawdown,win_rate,n_trades,exposure,costs,total_pnl,final_equity,ruined";
     assert_eq!(lines.next(), Some(header));
-    assert!(lines.next().unwrap().starts_with("3,6,"));
+    assert!(lines.next().unwrap().starts_with("3,6,false,"));
     assert_eq!(csv.lines().count(), 1 + 13, "slow 6 is not above fast 6 or 9");
+    let words = "backtest bars.csv --strategy rsi:period=5|9,low=20 --out fixed --quiet";
+    assert_eq!(bench.run(words).status.code(), Some(0));
+    let fixed = std::fs::read_to_string(bench.path("fixed/sweep.csv")).unwrap();
+    let mut rows = fixed.lines();
+    assert!(rows.next().unwrap().starts_with("period,low,high,long_only,sharpe,"), "every parameter is there");
+    assert!(rows.next().unwrap().starts_with("5,20,70,false,"), "{fixed}");
     let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();
     assert!(page.contains("The best of 13 parameter sets") && page.contains("id=\"sweep-map\""));
     assert!(page.contains("\"sweep\":{\"label\":\"Sharpe\""), "the map's values");

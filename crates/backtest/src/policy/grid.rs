@@ -107,6 +107,19 @@ impl Grid {
         &self.axes
     }
 
+    /// Every parameter of the strategy, swept or not; none where it is no rule over indicators.
+    pub fn parameters(&self) -> &[&'static str] {
+        if self.kinds.is_empty() { &[] } else { &self.text.keys }
+    }
+
+    /// Set `i`'s values of all [`Self::parameters`], as they are written. `[n_parameter]`
+    ///
+    /// # Panics
+    /// When `i` is not below [`Self::len`].
+    pub fn labels(&self, i: usize) -> Vec<String> {
+        self.parameters().iter().map(|key| self.label(self.sets[i], key)).collect()
+    }
+
     /// Allowed parameter sets.
     pub fn len(&self) -> usize {
         self.sets.len()
