@@ -82,7 +82,8 @@ pub(crate) fn settings(
 /// taken for levels.
 pub(crate) fn leverage(source: &str, levels: &[f64], sim: &SimConfig) -> Option<String> {
     let largest = levels.iter().map(|level| level.abs()).filter(|level| level.is_finite()).fold(0.0, f64::max);
-    (largest > 1.0).then(|| {
+    // Rounding is no leverage.
+    (largest > 1.0 + 1e-9).then(|| {
         format!(
             "{source}: levels up to {largest}: exposure of {} times the equity (levels are multiplied by sim.max_position)",
             largest * sim.max_position
@@ -179,7 +180,7 @@ mod tests {
     #[test]
     fn levels_beyond_one_are_told_with_their_exposure() {
         let sim = |max_position| SimConfig { max_position, ..SimConfig::default() };
-        assert_eq!(leverage("x", &[-1.0, 0.5, f64::NAN, f64::INFINITY], &sim(2.0)), None);
+        assert_eq!(leverage("x", &[-1.0, 0.5, f64::NAN, f64::INFINITY, 1.000_000_000_000_000_2], &sim(2.0)), None);
         let want = "x: levels up to 5: exposure of 5 times the equity (levels are multiplied by sim.max_position)";
         assert_eq!(leverage("x", &[1.0, -5.0], &sim(1.0)).as_deref(), Some(want));
         assert!(leverage("x", &[1.5], &sim(0.5)).unwrap().contains("exposure of 0.75 times"));
