@@ -34,7 +34,11 @@ const UNREAD: [&str; 7] = ["seed", "seeds", "train_share", "checkpoint_secs", "w
 
 pub(crate) fn run(args: &BacktestArgs, printer: Printer) -> anyhow::Result<()> {
     let thresholds = Thresholds::parse(&args.fail_below)?;
-    let sort = sweep::column(args.sort.as_deref().unwrap_or("sharpe"))?;
+    let sort = args.sort.as_deref().unwrap_or("sharpe");
+    let _is_known = match args.signals {
+        Some(_) => sweep::metric(sort).map(|info| info.key),
+        None => sweep::column(sort).map(|column| column.key),
+    }?;
     let text = args.strategy.as_deref().unwrap_or_default();
     let grid = if args.signals.is_some() { None } else { Some(Grid::parse(text)?).filter(|grid| !grid.is_single()) };
     let config = setup::settings(VERB, &UNREAD, &setup::overrides(Some(&args.config), &args.data)?, printer)?;
@@ -58,13 +62,13 @@ pub(crate) fn run(args: &BacktestArgs, printer: Printer) -> anyhow::Result<()> {
     let mut job = Job { config: &config, dataset: &dataset, windows: &windows, compute, printer };
     let (chosen, policy) = match (&grid, signals) {
         (Some(grid), _) => {
-            let swept = job.sweep(text, grid, sort)?;
+            let swept = job.sweep(text, grid, sweep::column(sort)?)?;
             let best = swept.best_policy();
             (Some(Chosen::Set(swept)), best)
         }
         (None, Some(mut strategies)) if strategies.len() > 1 => {
             let file = args.signals.as_deref().unwrap_or(Path::new("")).display().to_string();
-            let compared = job.compare(&file, &strategies, sort)?;
+            let compared = job.compare(&file, &strategies, sweep::metric(sort)?)?;
             let best: Box<dyn Policy> = Box::new(strategies.swap_remove(compared.best));
             (Some(Chosen::Strategy(compared)), best)
         }

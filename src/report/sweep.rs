@@ -5,14 +5,14 @@ mod map;
 mod ranking;
 mod strategy;
 
-use gigabar_backtest::metric::{Trials, WindowMetrics, expected_max_sharpe, quantile};
+use gigabar_backtest::metric::{CATALOG, MetricInfo, Trials, WindowMetrics, expected_max_sharpe, quantile};
 use gigabar_backtest::policy::Grid;
 use gigabar_backtest::sweep::SweepRow;
 use serde::{Deserialize, Serialize};
 
 pub use map::{MapAxis, SweepMap};
-pub use ranking::{COLUMNS, SweepColumn, UnknownColumn, best, column, pooled};
-pub use strategy::{Growth, StrategyResult};
+pub use ranking::{COLUMNS, SweepColumn, UnknownColumn, best, column, metric, pooled};
+pub use strategy::{Growth, StrategyResult, best_strategies};
 
 /// Sets that a report names.
 const N_BEST: usize = 10;
@@ -122,16 +122,16 @@ impl SweepReport {
             n_skipped: grid.n_skipped(),
             map: best.first().and_then(|&top| SweepMap::new(grid, rows, column, top)),
             best: best.into_iter().map(|i| RankedSet::new(grid, i, rows[i])).collect(),
-            ..Self::of_rows(rows, n_windows, column, periods_per_year)
+            ..Self::of_rows(rows, n_windows, column.key, |i| (column.value)(&rows[i]), periods_per_year)
         }
     }
 
-    /// Of the strategies of `file`, each with all its metrics over `n_windows` windows as one account.
+    /// Of the strategies of `file`, each with all its metrics over `n_windows` windows as one account, ranked by `by`.
     pub fn of_strategies(
         file: &str,
         strategies: &[StrategyResult],
         n_windows: usize,
-        column: &SweepColumn,
+        by: &MetricInfo,
         periods_per_year: f64,
     ) -> Self {
         let rows: Vec<SweepRow> = strategies.iter().map(|one| one.row).collect();
@@ -145,28 +145,49 @@ impl SweepReport {
         Self {
             ranked: Ranked::Strategies,
             grid: file.into(),
-            best: best(&rows, column, rows.len()).into_iter().enumerate().map(set).collect(),
-            ..Self::of_rows(&rows, n_windows, column, periods_per_year)
+            best: best_strategies(strategies, by, rows.len()).into_iter().enumerate().map(set).collect(),
+            ..Self::of_rows(&rows, n_windows, by.key, |i| (by.value)(&strategies[i].metrics), periods_per_year)
         }
     }
 
     /// How all of them fared.
-    fn of_rows(rows: &[SweepRow], n_windows: usize, column: &SweepColumn, periods_per_year: f64) -> Self {
-        let traded = rows.iter().filter(|row| row.bars_in_market > 0);
-        let values: Vec<f64> = traded.filter_map(column.value).collect();
+    fn of_rows(
+        rows: &[SweepRow],
+        n_windows: usize,
+        sort: &str,
+        value: impl Fn(usize) -> Option<f64>,
+        periods_per_year: f64,
+    ) -> Self {
+        let traded = (0..rows.len()).filter(|&i| rows[i].bars_in_market > 0);
+        let values: Vec<f64> = traded.filter_map(value).filter(|value| !value.is_nan()).collect();
         let trials = trials(rows, periods_per_year);
         let luck = trials.sharpe_variance.and_then(|variance| expected_max_sharpe(trials.n, variance));
         Self {
             n_sets: rows.len(),
             n_windows,
             n_bars: rows.first().map_or(0, |row| row.n_bars as usize),
-            sort: column.key.into(),
+            sort: sort.into(),
             n_profitable: rows.iter().filter(|row| row.total_return > 0.0).count(),
             n_idle: rows.iter().filter(|row| row.bars_in_market == 0).count(),
             median: quantile(&values, 0.5),
             luck_sharpe: luck.map(|luck| luck * periods_per_year.sqrt()),
             ..Self::default()
         }
+    }
+}
+
+impl SweepReport {
+    /// The metric that ranks.
+    pub fn ranked_by(&self) -> Option<&'static MetricInfo> {
+        CATALOG.iter().find(|info| info.key == self.sort)
+    }
+}
+
+impl RankedSet {
+    /// A metric of it. Of a set those of [`COLUMNS`], of a strategy any.
+    pub fn value(&self, info: &MetricInfo) -> Option<f64> {
+        let column = COLUMNS.iter().find(|column| column.key == info.key);
+        column.map_or_else(|| (info.value)(self.metrics.as_ref()?), |column| (column.value)(&self.row))
     }
 }
 

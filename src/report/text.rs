@@ -126,17 +126,16 @@ const SHOWN_STRATEGIES: usize = 50;
 
 /// The best sets of a sweep or strategies of a file, and what to make of them.
 pub fn sweep_table(sweep: &SweepReport) -> String {
-    let columns: Vec<&SweepColumn> = COLUMNS.iter().filter(|column| SWEEP_KEYS.contains(&column.key)).collect();
-    let ranked_by = COLUMNS.iter().find(|column| column.key == sweep.sort);
-    let extra = ranked_by.filter(|column| !SWEEP_KEYS.contains(&column.key));
-    let columns: Vec<&SweepColumn> = extra.into_iter().chain(columns).collect();
+    let extra = sweep.ranked_by().filter(|info| !SWEEP_KEYS.contains(&info.key));
+    let shown = COLUMNS.iter().map(SweepColumn::info).filter(|info| SWEEP_KEYS.contains(&info.key));
+    let columns: Vec<&MetricInfo> = extra.into_iter().chain(shown).collect();
     let mut table = new_table();
     let mut header = match sweep.ranked {
         Ranked::Sets => vec!["best".to_owned()],
         Ranked::Strategies => vec!["strategy".to_owned()],
     };
     header.extend(sweep.axes.iter().cloned());
-    header.extend(columns.iter().map(|column| column.info().label.to_lowercase()));
+    header.extend(columns.iter().map(|info| info.label.to_lowercase()));
     table.set_header(header);
     for (rank, set) in sweep.best.iter().enumerate().take(SHOWN_STRATEGIES) {
         let mut row = match sweep.ranked {
@@ -144,7 +143,7 @@ pub fn sweep_table(sweep: &SweepReport) -> String {
             Ranked::Strategies => vec![set.name.clone()],
         };
         row.extend(set.labels.iter().cloned());
-        row.extend(columns.iter().map(|column| column.info().format.text((column.value)(&set.row))));
+        row.extend(columns.iter().map(|info| info.format.text(set.value(info))));
         table.add_row(cells(row));
     }
     let more = sweep.best.len().saturating_sub(SHOWN_STRATEGIES);
@@ -155,7 +154,7 @@ pub fn sweep_table(sweep: &SweepReport) -> String {
 /// How all of them fared, and how much of the best is luck.
 pub fn sweep_notes(sweep: &SweepReport) -> Vec<String> {
     let count = |n: usize| Format::Count.text(Some(n as f64));
-    let info = COLUMNS.iter().find(|column| column.key == sweep.sort).map(SweepColumn::info);
+    let info = sweep.ranked_by();
     let of = if sweep.n_idle > 0 { " of the others" } else { "" };
     let median =
         info.map(|info| format!(", median {}{of} {}", info.label.to_lowercase(), info.format.text(sweep.median)));
@@ -178,7 +177,7 @@ pub fn sweep_notes(sweep: &SweepReport) -> Vec<String> {
     let missing = |set: &RankedSet| set.metrics.as_ref().map_or(0, |metrics| metrics.nan_levels);
     let gaps = strategies(sweep).filter(|set| missing(set) > 0);
     let gaps = gaps.map(|set| format!("{} ({})", set.name, count(missing(set))));
-    notes.extend(listed("levels that are missing and were taken as flat", gaps));
+    notes.extend(listed("levels that are not finite and were taken as flat", gaps));
     if let Some(luck) = sweep.luck_sharpe {
         notes.push(format!(
             "the best {} was chosen on the very bars it is judged by: without any skill, the best of {} {} that differ as \

@@ -229,6 +229,53 @@ fn rows_without_stamps_are_refused_beside_bars_of_another_order() {
     assert_eq!((code("up.csv", "bare.csv"), code("first.csv last.csv", "bare.csv")), (Some(0), Some(0)));
 }
 
+#[test]
+fn strategies_are_ranked_by_any_metric() {
+    let bench = bench();
+    let compared = json(&bench, "backtest bars.csv --signals wide.csv --sort sortino");
+    let best = &compared["comparison"]["strategies"][compared["comparison"]["best"].as_u64().unwrap() as usize];
+    let sortino = |one: &Value| one["sortino"].as_f64().unwrap_or(f64::NEG_INFINITY);
+    let all = compared["comparison"]["strategies"].as_array().unwrap();
+    assert!(all.iter().all(|one| sortino(one) <= sortino(best)));
+    let said = shown(&bench.run("backtest bars.csv --signals wide.csv --sort calmar --out run"));
+    assert!(said.contains("strategy      calmar  sharpe"), "{said}");
+    assert!(said.contains("median calmar of the others"), "{said}");
+    let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();
+    assert!(page.contains("Ranked by the highest calmar"), "the page");
+    let said = shown(&bench.run("backtest bars.csv --signals wide.csv --sort exposure"));
+    assert!(said.contains("error: strategies cannot be sorted by `exposure`"), "{said}");
+    assert!(said.contains("hint: use one of total_return,") && said.contains("calmar"), "{said}");
+}
+
+#[test]
+fn cells_left_empty_are_flat_without_a_warning() {
+    let bench = Bench::new();
+    bench.write("bars.csv", &format!("ts,open,high,low,close\n{}", days(1..7, "10,11,9,10")));
+    bench.write("empty.csv", "a,b\n1,\n,1\n1,1\n,\n1,1\n,0\n");
+    bench.write("nan.csv", "a,b\n1,NaN\n1,1\n1,1\n1,1\n1,1\n1,0\n");
+    bench.write("round.csv", "level\n1.0000000000000002\n1\n1\n1\n1\n1\n");
+    let said = |file: &str| shown(&bench.run(&format!("backtest bars.csv --signals {file}")));
+    for file in ["empty.csv", "round.csv"] {
+        let said = said(file);
+        assert!(said.starts_with("exit 0") && !said.contains("not finite") && !said.contains("missing"), "{said}");
+        assert!(!said.contains("exposure of"), "{said}");
+    }
+    assert!(said("nan.csv").contains("taken as flat: b (1)"), "{}", said("nan.csv"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_stdout_is_named() {
+    let bench = bench();
+    for more in ["", " --json"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let words = format!("backtest bars.csv --signals wide.csv --quiet{more}");
+        let output = bench.command(&words).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(shown(&output).contains("error: stdout: No space left on device"), "{}", shown(&output));
+    }
+}
+
 fn days(days: std::ops::Range<usize>, rest: &str) -> String {
     days.map(|day| format!("2024-01-{day:02},{rest}\n")).collect()
 }

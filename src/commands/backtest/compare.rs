@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use gigabar::report::csv;
-use gigabar::report::sweep::{self, StrategyResult, SweepColumn, SweepReport};
+use gigabar::report::sweep::{self, StrategyResult, SweepReport};
 use gigabar_backtest::cpu::engine::replay;
-use gigabar_backtest::metric::{Trials, WindowMetrics};
+use gigabar_backtest::metric::{MetricInfo, Trials, WindowMetrics};
 use gigabar_backtest::policy::Signals;
 use gigabar_backtest::{EvalReport, Policy};
 use gigabar_gpu::Device;
@@ -58,7 +58,7 @@ impl Job<'_> {
         &mut self,
         file: &str,
         strategies: &[Signals],
-        sort: &SweepColumn,
+        sort: &MetricInfo,
     ) -> anyhow::Result<Compared> {
         self.printer.say(format_args!("signals: {} strategies of {file}", strategies.len()));
         let bar = Quiet::new(self.printer, "strategies");
@@ -69,7 +69,7 @@ impl Job<'_> {
         let periods_per_year = self.dataset.bars.periods_per_year();
         Ok(Compared {
             report: SweepReport::of_strategies(file, &results, self.windows.len(), sort, periods_per_year),
-            best: sweep::best(&rows, sort, 1)[0],
+            best: sweep::best_strategies(&results, sort, 1)[0],
             trials: sweep::trials(&rows, periods_per_year),
             seconds: took.as_secs_f64(),
             strategies: results,

@@ -1,6 +1,6 @@
 //! The sweep a run's policy was chosen by: its best sets as a table, and the map the script draws.
 
-use gigabar_backtest::metric::Better;
+use gigabar_backtest::metric::{Better, CATALOG, MetricInfo};
 use serde::Serialize;
 
 use super::format;
@@ -71,7 +71,7 @@ impl Sweep {
         let head = if sweep.ranked == Ranked::Sets { "Best" } else { "Strategy" };
         let mut columns = vec![Column { name: head.into(), left: true }];
         columns.extend(sweep.axes.iter().map(|axis| name(axis)));
-        columns.extend(shown().map(|column| name(column.info().label)));
+        columns.extend(shown(sweep).map(|info| name(info.label)));
         Some(Self {
             title: title(sweep),
             hint: hint(sweep),
@@ -140,8 +140,11 @@ pub(super) fn provenance(sweep: &SweepReport) -> Fact {
     )
 }
 
-fn shown() -> impl Iterator<Item = &'static SweepColumn> {
-    COLUMNS.iter().filter(|column| column.key != "final_equity")
+/// The columns of the table; first what ranks, where it is none of the usual ones.
+fn shown(sweep: &SweepReport) -> impl Iterator<Item = &'static MetricInfo> {
+    let usual = || COLUMNS.iter().map(SweepColumn::info).filter(|info| info.key != "final_equity");
+    let extra = sweep.ranked_by().filter(|by| usual().all(|info| info.key != by.key));
+    extra.into_iter().chain(usual())
 }
 
 fn column(key: &str) -> &'static SweepColumn {
@@ -160,7 +163,7 @@ fn title(sweep: &SweepReport) -> String {
 }
 
 fn hint(sweep: &SweepReport) -> String {
-    let ranked = column(&sweep.sort).info();
+    let ranked = sweep.ranked_by().unwrap_or(&CATALOG[0]);
     let direction = if ranked.better == Better::Lower { "lowest" } else { "highest" };
     format!(
         "Ranked by the {direction} {}, on the very bars each {} traded. The rest of this page is about the first.",
@@ -174,7 +177,7 @@ fn rows(sweep: &SweepReport) -> Vec<Vec<Cell>> {
         let head = if sweep.ranked == Ranked::Sets { (rank + 1).to_string() } else { set.name.clone() };
         let mut cells = vec![Cell::new(head, Some((rank + 1) as f64))];
         cells.extend(set.labels.iter().map(|label| Cell::new(label.clone(), label.parse().ok())));
-        cells.extend(shown().map(|column| super::tables::brief(column.info(), (column.value)(&set.row))));
+        cells.extend(shown(sweep).map(|info| super::tables::brief(info, set.value(info))));
         cells
     };
     sweep.best.iter().take(MAX_ROWS).enumerate().map(row).collect()

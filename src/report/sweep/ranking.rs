@@ -1,10 +1,12 @@
 //! The columns of a sweep, the best of its sets, and the windows of a set as one.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 
 use gigabar_backtest::metric::{Better, CATALOG, MetricInfo};
 use gigabar_backtest::sweep::SweepRow;
 use thiserror::Error;
+
+use super::Ranked;
 
 /// A metric that every set of a sweep has.
 #[derive(Debug, Clone, Copy)]
@@ -36,42 +38,67 @@ impl SweepColumn {
     }
 }
 
-/// A key that no sweep can be ranked by.
+/// A key that nothing can be ranked by.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("a sweep cannot be sorted by `{key}`")]
+#[error("{} cannot be sorted by `{key}`", if *ranked == Ranked::Sets { "a sweep" } else { "strategies" })]
 pub struct UnknownColumn {
     /// The key as written.
     pub key: String,
+    /// What is to be ranked.
+    pub ranked: Ranked,
 }
 
 impl UnknownColumn {
     /// The keys it can be sorted by.
     pub fn hint(&self) -> Option<String> {
-        let keys: Vec<&str> = COLUMNS.iter().filter(|column| ranks(column)).map(|column| column.key).collect();
+        let keys: Vec<&str> = match self.ranked {
+            Ranked::Sets => COLUMNS.iter().map(SweepColumn::info).filter(ranks).map(|info| info.key).collect(),
+            Ranked::Strategies => CATALOG.iter().filter(ranks).map(|info| info.key).collect(),
+        };
         Some(format!("use one of {}", keys.join(", ")))
     }
 }
 
-fn ranks(column: &SweepColumn) -> bool {
-    column.info().better != Better::Neither
+fn ranks(info: &&MetricInfo) -> bool {
+    info.better != Better::Neither
 }
 
-/// The column to rank by.
+/// The column to rank sets by.
 ///
 /// # Errors
 /// [`UnknownColumn`] for a key of no column, or of one that only describes.
 pub fn column(key: &str) -> Result<&'static SweepColumn, UnknownColumn> {
-    COLUMNS.iter().find(|column| column.key == key && ranks(column)).ok_or_else(|| UnknownColumn { key: key.into() })
+    let unknown = || UnknownColumn { key: key.into(), ranked: Ranked::Sets };
+    COLUMNS.iter().find(|column| column.key == key && ranks(&column.info())).ok_or_else(unknown)
 }
 
-/// The `n` best rows, the best first. Sets that never held a position rank last whatever the metric, then those where
-/// it is undefined; equal ones stay in the grid's order.
+/// The metric to rank strategies by, of which all are known.
+///
+/// # Errors
+/// [`UnknownColumn`] for a key of no metric, or of one that only describes.
+pub fn metric(key: &str) -> Result<&'static MetricInfo, UnknownColumn> {
+    let unknown = || UnknownColumn { key: key.into(), ranked: Ranked::Strategies };
+    CATALOG.iter().find(|info| info.key == key && ranks(info)).ok_or_else(unknown)
+}
+
+/// The `n` best rows, the best first. Last, whatever the metric, are accounts that never held a position; before them
+/// those that were ruined, or grew beyond all numbers; of each the undefined after the others. Equal ones stay in the
+/// grid's order.
 pub fn best(rows: &[SweepRow], column: &SweepColumn, n: usize) -> Vec<usize> {
-    let info = column.info();
+    best_by(rows, column.info(), |i| (column.value)(&rows[i]), n)
+}
+
+/// As [`best`], by a metric that the rows need not hold.
+pub(super) fn best_by(
+    rows: &[SweepRow],
+    info: &MetricInfo,
+    value: impl Fn(usize) -> Option<f64>,
+    n: usize,
+) -> Vec<usize> {
+    let value = |i: usize| value(i).filter(|value| !value.is_nan());
     let better_first = |&a: &usize, &b: &usize| -> Ordering {
-        let traded = |i: usize| rows[i].bars_in_market > 0;
-        let rank = |i: usize, j: usize| info.rank((column.value)(&rows[i]), (column.value)(&rows[j]));
-        Reverse(traded(a)).cmp(&Reverse(traded(b))).then_with(|| rank(b, a)).then(a.cmp(&b))
+        let rank = |i: usize, j: usize| info.rank(value(i), value(j));
+        standing(&rows[a]).cmp(&standing(&rows[b])).then_with(|| rank(b, a)).then(a.cmp(&b))
     };
     let mut order: Vec<usize> = (0..rows.len()).collect();
     if n < order.len() {
@@ -80,6 +107,22 @@ pub fn best(rows: &[SweepRow], column: &SweepColumn, n: usize) -> Vec<usize> {
     }
     order.sort_unstable_by(better_first);
     order
+}
+
+/// Which accounts come first, whatever they earned.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Alive,
+    Lost,
+    Idle,
+}
+
+fn standing(row: &SweepRow) -> Standing {
+    match row {
+        row if row.bars_in_market == 0 => Standing::Idle,
+        row if row.ruined || !row.final_equity.is_finite() => Standing::Lost,
+        _ => Standing::Alive,
+    }
 }
 
 /// One row per set of the rows of several windows, `[n_window][n_set]`. Returns, P&L, costs and counts are those of the
@@ -160,6 +203,26 @@ mod tests {
         assert_eq!(best(&rows, column("total_return").unwrap(), 9), [1, 4, 2, 0, 3]);
         rows[4].max_drawdown = -1.0;
         assert_eq!(best(&rows, column("max_drawdown").unwrap(), 1), [4], "less is better");
+    }
+
+    #[test]
+    fn the_ruined_and_what_is_no_number_come_behind_the_living() {
+        let mut rows = vec![row(Some(f64::NAN), 0.5, 5), row(Some(5.0), f64::INFINITY, 5), row(Some(9.0), 0.2, 5)];
+        rows.extend([row(Some(-1.0), -0.5, 5), row(None, 0.0, 0)]);
+        rows[2].ruined = true;
+        rows[2].max_drawdown = 1.0;
+        assert_eq!(best(&rows, column("sharpe").unwrap(), 5), [3, 0, 2, 1, 4]);
+        assert_eq!(best(&rows, column("total_return").unwrap(), 5), [0, 3, 1, 2, 4]);
+    }
+
+    #[test]
+    fn strategies_are_ranked_by_any_metric_that_has_a_better_end() {
+        for key in ["sharpe", "sortino", "calmar", "profit_factor", "max_drawdown_bars"] {
+            assert_eq!(metric(key).unwrap().key, key);
+        }
+        let error = metric("exposure").unwrap_err();
+        assert_eq!(error.to_string(), "strategies cannot be sorted by `exposure`");
+        assert!(error.hint().unwrap().contains("calmar") && !error.hint().unwrap().contains("exposure"));
     }
 
     #[test]

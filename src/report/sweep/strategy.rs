@@ -1,11 +1,12 @@
 //! [`StrategyResult`]: what one of several strategies earned, as a backtest of it alone tells.
 
-use gigabar_backtest::metric::WindowMetrics;
+use gigabar_backtest::metric::{MetricInfo, WindowMetrics};
 use gigabar_backtest::sweep::SweepRow;
 use gigabar_backtest::{EvalReport, Path};
 use gigabar_market::Bars;
 use serde::{Deserialize, Serialize};
 
+use super::ranking::best_by;
 use crate::report::decimate;
 
 /// Points that a curve keeps, at most about.
@@ -33,6 +34,12 @@ impl Growth {
         }
         growth
     }
+}
+
+/// The `n` best of `strategies`, the best first, as [`best`](super::best) ranks.
+pub fn best_strategies(strategies: &[StrategyResult], by: &MetricInfo, n: usize) -> Vec<usize> {
+    let rows: Vec<SweepRow> = strategies.iter().map(|one| one.row).collect();
+    best_by(&rows, by, |i| (by.value)(&strategies[i].metrics), n)
 }
 
 /// A strategy and its metrics.

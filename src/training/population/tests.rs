@@ -62,7 +62,7 @@ impl Bench {
         let bars = gigabar_market::synth::planted(500, 1, &Default::default()).unwrap();
         let sigma = gigabar_market::sigma::sigma(bars.close());
         let summary = DataSummary::new("bars.csv", "00", &bars, &[]);
-        let dataset = Dataset { bars: bars.into(), sigma: sigma.into(), summary };
+        let dataset = Dataset { bars: bars.into(), sigma: sigma.into(), summary, reordered: false };
         let window = WalkForwardConfig { n_windows: 2, ..WalkForwardConfig::default() };
         let config = RunConfig { dqn, window, checkpoint_secs: 1e6, ..RunConfig::default() };
         let features = dataset.features().unwrap();

@@ -21,7 +21,7 @@ pub(super) const CROSSES: [&str; 12] = [
 
 /// The strategies `names` over all bars, and the run of the best of them.
 pub(super) fn compared(bars: &Bars, names: &[&str]) -> RunReport {
-    let column = sweep::column("sharpe").unwrap();
+    let by = sweep::metric("sharpe").unwrap();
     let sigma = sigma(bars.close());
     let market = Market::new(bars, &sigma);
     let rules = Rules::new(&SimConfig::default(), &market).unwrap();
@@ -34,7 +34,7 @@ pub(super) fn compared(bars: &Bars, names: &[&str]) -> RunReport {
             StrategyResult::new(report, bars, &[path])
         })
         .collect();
-    let found = SweepReport::of_strategies("signals.csv", &results, 1, column, bars.periods_per_year());
+    let found = SweepReport::of_strategies("signals.csv", &results, 1, by, bars.periods_per_year());
     let mut report = run(bars, &found.best[0].name, 1);
     report.report.n_trials = names.len();
     report.sweep = Some(found);
