@@ -143,7 +143,7 @@ impl Serialize for Sets<'_> {
     }
 }
 
-/// One set: its values of the swept parameters, then its metrics.
+/// One set: its values of all parameters, then its metrics.
 struct Set<'a> {
     grid: &'a Grid,
     i: usize,
@@ -153,10 +153,10 @@ struct Set<'a> {
 impl Serialize for Set<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut set = to.serialize_map(None)?;
-        for (axis, label) in self.grid.axes().iter().zip(sweep::labels(self.grid, self.i)) {
+        for (name, label) in self.grid.parameters().iter().zip(self.grid.labels(self.i)) {
             // Labels are written as JSON writes numbers and flags.
             let value: serde_json::Value = serde_json::from_str(&label).unwrap_or(label.into());
-            set.serialize_entry(axis.name, &value)?;
+            set.serialize_entry(name, &value)?;
         }
         for column in &COLUMNS {
             match (column.key, (column.value)(self.row)) {

@@ -33,6 +33,8 @@ fn rows_of_the_bars_symbol_are_taken() {
     assert_eq!(of("AAA", cases).strategies[0].levels(), [0.0; 3]);
     let wide = "ts,Ticker,a,b\n2024-01-02,X,1,0\n2024-01-02,Y,9,9\n2024-01-03,X,1,0\n2024-01-04,X,1,0\n";
     same(&of("X", wide), &[("a", &[1.0; 3]), ("b", &[0.0; 3])]);
+    let both = "ts,ticker,symbol,a\n2024-01-02,7,X,1\n2024-01-03,7,X,1\n2024-01-04,7,X,0\n";
+    same(&of("X", both), &[("a", &[1.0, 1.0, 0.0])]);
     let long = "symbol,strategy,level\nX,a,1\nY,a,2\nX,a,1\nX,b,0\nX,a,1\nX,b,0\nX,b,0\n";
     same(&of("X", long), &[("a", &[1.0; 3]), ("b", &[0.0; 3])]);
     // A word that may be a strategy's name as well.

@@ -1,5 +1,7 @@
 //! Finds out how a text is laid out: delimiter, preamble, header or none, which column is what.
 
+mod named;
+
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -7,6 +9,7 @@ use super::columns::{self, Choice, PRICES, Role, Roles};
 use super::number::{self, Comma, Number};
 use super::time::{self, DateOrder};
 use super::{LoadError, LoadOptions, Place};
+pub(crate) use named::named_columns;
 
 /// Lines looked at to find the layout.
 const SAMPLE_LINES: usize = 60;
@@ -289,39 +292,6 @@ fn whole_stamp(roles: &mut Roles, data: Option<&Row>) {
         roles.time = Some(clock);
         roles.clock = None;
     }
-}
-
-/// The first line that is not empty, nor above the names as comments are, as names of columns, whatever they are; and
-/// whether the row below has as many fields.
-pub(crate) fn named_columns(text: &[u8], delimiter: u8) -> (bool, Layout) {
-    let end = text.len().min(1 << 16);
-    let rows = sample(&text[..end], delimiter);
-    let preamble = preamble(&rows);
-    let mut rows = rows.into_iter().skip(preamble);
-    let (header, data) = (rows.next(), rows.next());
-    let names = header.as_ref().map(Row::names).unwrap_or_default();
-    let mut roles = columns::by_name(&names, |_| None);
-    whole_stamp(&mut roles, data.as_ref());
-    let mut layout = new_layout(data.as_ref(), roles);
-    let fits = layout.width == names.len();
-    (layout.delimiter, layout.width) = (delimiter, names.len());
-    layout.header = header.map(|row| (row.line, names));
-    (fits, layout)
-}
-
-/// Lines above the names of columns: comments, and lines of another width above names of which one is of time.
-fn preamble(rows: &[Row]) -> usize {
-    let is_comment = |row: &Row| row.fields.first().is_some_and(|field| field.starts_with(b"#"));
-    let names_time = |i: &usize| {
-        let (row, width) = (&rows[*i], rows[*i].fields.len());
-        let fits = rows.get(i + 1).is_none_or(|data| data.fields.len() == width);
-        let apart = rows[..*i].iter().all(|above| is_comment(above) || above.fields.len() != width);
-        let is_name = |column: usize| !row.is_number(column) && !row.is_time(column);
-        fits && apart && (0..width).all(is_name) && columns::by_name(&row.names(), |_| None).time.is_some()
-    };
-    let end = rows.len().min(PREAMBLE_LINES);
-    // A header may begin with the mark of a comment itself.
-    (0..end).find(names_time).or_else(|| (0..end).find(|&i| !is_comment(&rows[i]))).unwrap_or(0)
 }
 
 /// `[symbol,] stamp or date,time, open, high, low, close [, volume, …]`: Binance klines, HistData, MetaTrader 4, LEAN.

@@ -129,9 +129,10 @@ fn strategies(frame: &Frame, symbol: Option<usize>) -> Result<Vec<usize>, Signal
     let names = frame.names();
     let is_index =
         |name: &str| name.starts_with(UNNAMED[0]) || frame.time().is_some() && name.eq_ignore_ascii_case(INDEX);
-    let is_one = |i: &usize| {
-        !frame.is_time(*i) && symbol != Some(*i) && !(frame.has_bars() && frame.is_of_bars(*i)) && !is_index(&names[*i])
-    };
+    // Of two columns of symbols one counts.
+    let is_symbol = |name: &str| SYMBOL.iter().any(|known| name.eq_ignore_ascii_case(known));
+    let is_other = |i: usize| frame.is_time(i) || symbol == Some(i) || frame.has_bars() && frame.is_of_bars(i);
+    let is_one = |i: &usize| !(is_other(*i) || is_symbol(&names[*i]) || is_index(&names[*i]));
     let columns: Vec<usize> = (0..names.len()).filter(is_one).collect();
     if columns.is_empty() {
         return Err(SignalsError::no_column(frame, "levels"));
