@@ -205,9 +205,9 @@ mod tests {
     #[test]
     fn a_deviation_survives_a_collapse() {
         // 200 days around 85, six of collapse, 400 around 2e-4.
-        let mut close: Vec<f64> = (0..200).map(|t| 85.0 + ((t * 37) % 29) as f64 * 0.1).collect();
+        let mut close: Vec<f64> = (0..200).map(|t| 85.0 + f64::from((t * 37) % 29) * 0.1).collect();
         close.extend([40.0, 6.0, 0.7, 0.02, 1e-3, 1.7e-4]);
-        close.extend((0..400).map(|t| 2e-4 + ((t * 37) % 29) as f64 * 1e-6));
+        close.extend((0..400).map(|t| 2e-4 + f64::from((t * 37) % 29) * 1e-6));
         for n in [5, 20, 50] {
             let column = column(Indicator::StdDev(n), &close);
             for t in n - 1..close.len() {

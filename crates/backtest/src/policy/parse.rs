@@ -261,12 +261,15 @@ mod tests {
         );
         assert_eq!(fails("random:seed"), "strategy parameter `seed` is not of the form key=value");
         assert_eq!(fails("random:seed=1,seed=2"), "strategy parameter `seed` is given twice");
-        assert_eq!(fails("rsi:period=1"), "strategy parameter period=1: expected a whole number of bars, at least 2");
+        assert_eq!(
+            fails("rsi:period=1"),
+            "strategy parameter period=1: expected a whole number of bars, 2 to 2147483647"
+        );
         assert_eq!(fails("rsi:low=-3"), "strategy parameter low=-3: expected a number from 0 to 100");
         assert_eq!(fails("rsi:low=70"), "strategy parameter high=70: expected a number above `low`, at most 100");
         assert_eq!(
             fails("donchian:exit=2.5"),
-            "strategy parameter exit=2.5: expected a whole number of bars, at least 1"
+            "strategy parameter exit=2.5: expected a whole number of bars, 1 to 2147483647"
         );
         assert_eq!(
             fails("bollinger:width=nan"),
