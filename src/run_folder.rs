@@ -1,12 +1,13 @@
 //! The folder of a run: what it holds, and how it is written so that a crash never leaves half a file.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use gigabar::report::RunReport;
+use gigabar_market::whole::{TEMPORARY, Unfinished};
 use jiff::Timestamp;
 use serde::Deserialize;
 
@@ -15,10 +16,8 @@ use crate::failure::hinted;
 use crate::printer::Printer;
 
 mod info;
-mod whole;
 
 pub(crate) use info::RunInfo;
-use whole::{TEMPORARY, write_whole};
 
 /// The settings and the origin of a run; makes a folder a run.
 const SETTINGS: &str = "run.toml";
@@ -185,10 +184,18 @@ impl RunFolder {
     pub(crate) fn stream(
         &self,
         name: &str,
-        fill: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<()>,
+        fill: impl FnOnce(&mut Unfinished) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let path = self.path.join(name);
-        write_whole(&path, fill).with_context(|| format!("{}: cannot be written", path.display()))
+        let write = || {
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            let mut file = Unfinished::begin(&path)?;
+            fill(&mut file)?;
+            anyhow::Ok(file.replace()?)
+        };
+        write().with_context(|| format!("{}: cannot be written", path.display()))
     }
 
     /// The result of the run.

@@ -1,11 +1,11 @@
 //! Ctrl-C and SIGTERM. While training the first asks to stop at the next checkpoint, and the second ends the program at
-//! once;
-//! where nothing can be saved the first does.
+//! once; where nothing can be saved the first does. What is half written then is removed.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
+use gigabar_market::whole;
 
 use crate::failure::INTERRUPTED;
 
@@ -22,6 +22,7 @@ pub(crate) fn listen() {
 pub(crate) fn install() -> anyhow::Result<()> {
     let handle = || {
         if !GENTLE.load(Ordering::SeqCst) || WANTED.swap(true, Ordering::SeqCst) {
+            whole::abandon();
             let _closed = writeln!(std::io::stderr(), "\ninterrupted");
             std::process::exit(i32::from(INTERRUPTED));
         }

@@ -1,6 +1,5 @@
 //! `gigabar data`: look at a file of bars, or make one.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -17,7 +16,8 @@ use gigabar_market::load::{load, load_files};
 use gigabar_market::resample::length_ns;
 use gigabar_market::synth::{MarketConfig, PlantedConfig, RandomWalkConfig, Session, market, planted, random_walk};
 use gigabar_market::time::interval;
-use gigabar_market::write;
+use gigabar_market::whole::Unfinished;
+use gigabar_market::write::{self, Target};
 
 /// Hourly bars from 2020 on; not many more have time stamps of 64-bit nanoseconds.
 const MOST_BARS: usize = 2_000_000;
@@ -27,12 +27,13 @@ const MOST_MARKET_BARS: usize = 50_000_000;
 /// A file that would not load is shown all the same, and is an error.
 pub(crate) fn check(args: &DataCheckArgs, printer: Printer) -> anyhow::Result<()> {
     let config = RunConfig::resolve(&setup::overrides(None, &args.data)?)?;
+    let page = args.html.as_deref().map(begin_page).transpose()?;
     let mut by_file: Vec<Vec<DataReport>> = Vec::new();
     for path in &args.files {
         by_file.push(check::check(path, &config.data)?);
     }
-    if let Some(page) = &args.html {
-        write_page(page, args, &config, &by_file)?;
+    if let Some((page, file)) = args.html.as_deref().zip(page) {
+        write_page(file, args, &config, &by_file).with_context(|| page.display().to_string())?;
         printer.say(format_args!("page: {}", page.display()));
     }
     let reports: Vec<DataReport> = by_file.into_iter().flatten().collect();
@@ -53,9 +54,13 @@ pub(crate) fn check(args: &DataCheckArgs, printer: Printer) -> anyhow::Result<()
     }
 }
 
-/// A page that never replaces a file.
+/// Begun before a long file is read; it never replaces a file.
+fn begin_page(page: &Path) -> anyhow::Result<Unfinished> {
+    Unfinished::begin_new(page).with_context(|| format!("{}: cannot be created", page.display()))
+}
+
 fn write_page(
-    page: &Path,
+    mut file: Unfinished,
     args: &DataCheckArgs,
     config: &RunConfig,
     by_file: &[Vec<DataReport>],
@@ -66,9 +71,8 @@ fn write_page(
         let mut bars = load(path, &config.data).ok().map(|loaded| loaded.bars);
         sections.extend(reports.iter().map(|report| Section { report, bars: bars.take() }));
     }
-    let html = check_page::render(&sections);
-    let mut file = File::create_new(page).with_context(|| format!("{}: cannot be created", page.display()))?;
-    file.write_all(html.as_bytes()).with_context(|| page.display().to_string())
+    file.write_all(check_page::render(&sections).as_bytes())?;
+    Ok(file.keep()?)
 }
 
 /// The report for people: what the file is, then every finding with its first lines.
@@ -173,15 +177,16 @@ pub(crate) fn synth(args: &DataSynthArgs, printer: Printer) -> anyhow::Result<()
     if args.kind != SynthKind::Market && args.bars > MOST_BARS {
         return Err(hinted(format!("--bars {}: at most {MOST_BARS}", args.bars), "the calendar ends in the year 2262"));
     }
+    let out = args.out.as_deref().map(Target::create).transpose()?;
     let bars = match args.kind {
         SynthKind::RandomWalk => random_walk(args.bars, args.seed, &RandomWalkConfig::default())?,
         SynthKind::Planted => planted(args.bars, args.seed, &PlantedConfig::default())?,
         SynthKind::Market => market(args.bars, args.seed, &market_config(args)?)?.bars,
     };
-    match &args.out {
+    match out.zip(args.out.as_ref()) {
         None => write::csv(io::stdout().lock(), &bars)?,
-        Some(path) => {
-            write::write(path, &bars)?;
+        Some((out, path)) => {
+            out.write(&bars)?;
             printer.say(format_args!("{}: {} bars", path.display(), bars.len()));
         }
     }
@@ -212,11 +217,11 @@ fn market_config(args: &DataSynthArgs) -> anyhow::Result<MarketConfig> {
 }
 
 pub(crate) fn convert(args: &DataConvertArgs, printer: Printer) -> anyhow::Result<()> {
-    // A name that says nothing should fail before a long file is read.
-    write::Format::of(&args.out)?;
+    // A place that cannot be written should fail before a long file is read.
+    let out = Target::create(&args.out)?;
     let config = RunConfig::resolve(&setup::overrides(None, &args.data)?)?;
     let dataset = Dataset::load(&args.files, &config.data, printer)?;
-    write::write(&args.out, &dataset.bars)?;
+    out.write(&dataset.bars)?;
     printer.say(format_args!("{}: {} bars", args.out.display(), dataset.bars.len()));
     Ok(())
 }

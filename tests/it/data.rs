@@ -119,3 +119,49 @@ fn a_file_that_makes_its_decoder_panic_is_a_broken_file() {
     let want = "error: lies.parquet: is broken Parquet: its metadata and its pages contradict each other";
     assert!(text.starts_with("exit 2") && text.contains(want) && !text.contains("panicked"), "{text}");
 }
+
+/// A place that cannot be written is known before a file is read: the inputs here do not even exist.
+#[test]
+fn an_impossible_place_is_refused_before_anything_is_read() {
+    let bench = Bench::new();
+    bench.write("there.csv", "mine").write("there.html", "mine");
+    for (words, want) in [
+        ("data convert none.csv --out there.csv", "there.csv: exists already"),
+        ("data convert none.csv --out nowhere/x.csv", "nowhere/x.csv: cannot be written"),
+        ("data convert none.csv --out there.csv/x.parquet", "there.csv/x.parquet: cannot be written"),
+        ("data synth market --config none.toml --out there.csv", "there.csv: exists already"),
+        ("data check none.csv --html there.html", "there.html: cannot be created"),
+        ("data check none.csv --html nowhere/x.html", "nowhere/x.html: cannot be created"),
+    ] {
+        let text = shown(&bench.run(words));
+        assert!(text.starts_with("exit 2") && text.contains(want) && !text.contains("none."), "{words}\n{text}");
+    }
+    let failed = bench.run("data convert none.csv --out new.csv");
+    assert!(!failed.status.success() && !bench.path("new.csv").exists() && !bench.path("new.csv.tmp").exists());
+    assert_eq!(bytes(&bench.path("there.csv")), b"mine");
+}
+
+/// Stopped while it writes: nothing under the final name, and nothing beside it but after a kill that cannot be heard.
+#[cfg(unix)]
+#[test]
+fn a_stopped_conversion_leaves_no_file_and_can_be_run_again() {
+    let bench = Bench::new();
+    good(&bench, "data synth market --bars 400000 --interval 1min --out bars.parquet");
+    for name in ["out.csv", "out.csv.gz", "out.parquet"] {
+        for signal in ["-INT", "-TERM", "-KILL"] {
+            let words = format!("data convert bars.parquet --out {name} --quiet");
+            let mut child = bench.command(&words).stderr(std::process::Stdio::null()).spawn().unwrap();
+            let beside = bench.path(&format!("{name}.tmp"));
+            while !beside.exists() && child.try_wait().unwrap().is_none() {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            let kill = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+            assert!(kill.success());
+            assert!(!child.wait().unwrap().success(), "{name} {signal}");
+            assert!(!bench.path(name).exists(), "{name} {signal}");
+            assert_eq!(beside.exists(), signal == "-KILL", "{name} {signal}");
+        }
+        good(&bench, &format!("data convert bars.parquet --out {name}"));
+        assert!(!bench.path(&format!("{name}.tmp")).exists());
+    }
+}

@@ -13,6 +13,7 @@ pub mod scale;
 pub mod sigma;
 pub mod synth;
 pub mod time;
+pub mod whole;
 pub mod window;
 pub mod write;
 

@@ -1,7 +1,6 @@
 //! Writes bars as files that [`load`](crate::load::load) reads back bit for bit.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +17,7 @@ use thiserror::Error;
 
 use crate::Bars;
 use crate::time::iso;
+use crate::whole::Unfinished;
 
 /// Bars in a row group.
 const ROW_GROUP: usize = 1 << 20;
@@ -50,6 +50,12 @@ pub enum WriteError {
         /// The path.
         path: PathBuf,
     },
+    /// A file that another process is writing.
+    #[error("{}: is being written by another process", path.display())]
+    Busy {
+        /// The path.
+        path: PathBuf,
+    },
     /// The system's refusal.
     #[error("{}: cannot be written", path.display())]
     Io {
@@ -66,6 +72,7 @@ impl WriteError {
         match self {
             Self::Name { .. } => Some("end the name in one of them".to_owned()),
             Self::Exists { .. } => Some("give another name, or move the file away".to_owned()),
+            Self::Busy { .. } => Some("wait for it to end, or give another name".to_owned()),
             Self::Io { .. } => None,
         }
     }
@@ -84,30 +91,59 @@ impl Format {
     }
 }
 
-/// Writes bars to a new file in the format its name says. A write that fails leaves no file.
+/// A file that bars are to be written to, begun before they are there: a place that cannot be written is known early.
+#[derive(Debug)]
+pub struct Target {
+    path: PathBuf,
+    format: Format,
+    file: Unfinished,
+}
+
+impl Target {
+    /// Begins a new file, under a temporary name beside it.
+    ///
+    /// # Errors
+    /// [`WriteError`]: also for a file that exists, which is left as it is.
+    pub fn create(path: &Path) -> Result<Self, WriteError> {
+        let format = Format::of(path)?;
+        let file = Unfinished::begin_new(path).map_err(|source| refusal(path, source))?;
+        Ok(Self { path: path.to_owned(), format, file })
+    }
+
+    /// Writes bars in the format of the name, and gives the file its name. A write that fails leaves no file.
+    ///
+    /// # Errors
+    /// [`WriteError`]: also for a file that came to be there meanwhile, which is left as it is.
+    pub fn write(self, bars: &Bars) -> Result<(), WriteError> {
+        let Self { path, format, mut file } = self;
+        let written = match format {
+            Format::Csv => csv(&mut file, bars),
+            Format::CsvGz => {
+                // No name and no time: the same bars make the same bytes.
+                let mut gz = GzBuilder::new().write(&mut file, Compression::default());
+                csv(&mut gz, bars).and_then(|()| gz.finish().map(|_| ()))
+            }
+            Format::Parquet => parquet(&mut file, bars).map_err(io::Error::other),
+        };
+        written.and_then(|()| file.keep()).map_err(|source| refusal(&path, source))
+    }
+}
+
+/// Writes bars to a new file in the format its name says, as [`Target`] does.
 ///
 /// # Errors
 /// [`WriteError`]: also for a file that exists, which is left as it is.
 pub fn write(path: &Path, bars: &Bars) -> Result<(), WriteError> {
-    let format = Format::of(path)?;
-    let file = File::create_new(path).map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => WriteError::Exists { path: path.to_owned() },
-        _ => WriteError::Io { path: path.to_owned(), source },
-    })?;
-    let written = match format {
-        Format::Csv => csv(BufWriter::new(&file), bars),
-        Format::CsvGz => {
-            // No name and no time: the same bars make the same bytes.
-            let mut gz = GzBuilder::new().write(BufWriter::new(&file), Compression::default());
-            csv(&mut gz, bars).and_then(|()| gz.finish()?.flush())
-        }
-        Format::Parquet => parquet(&file, bars).map_err(io::Error::other),
-    };
-    written.and_then(|()| file.sync_all()).map_err(|source| {
-        // What is half written helps nobody; that it could not be removed either adds nothing to the error.
-        let _ = std::fs::remove_file(path);
-        WriteError::Io { path: path.to_owned(), source }
-    })
+    Target::create(path)?.write(bars)
+}
+
+fn refusal(path: &Path, source: io::Error) -> WriteError {
+    let path = path.to_owned();
+    match source.kind() {
+        io::ErrorKind::AlreadyExists => WriteError::Exists { path },
+        io::ErrorKind::ResourceBusy => WriteError::Busy { path },
+        _ => WriteError::Io { path, source },
+    }
 }
 
 /// Writes bars as comma-separated text.
@@ -138,7 +174,7 @@ fn columns(bars: &Bars) -> [&[f64]; NUMBERS.len()] {
     [bars.open(), bars.high(), bars.low(), bars.close(), bars.volume()]
 }
 
-fn parquet(to: &File, bars: &Bars) -> Result<(), ParquetError> {
+fn parquet(to: impl Write + Send, bars: &Bars) -> Result<(), ParquetError> {
     let properties = WriterProperties::builder().set_compression(ParquetCompression::ZSTD(ZstdLevel::try_new(3)?));
     let schema = Arc::new(schema(bars.symbol().is_some())?);
     let mut writer = SerializedFileWriter::new(to, schema, Arc::new(properties.build()))?;
@@ -158,7 +194,7 @@ fn parquet(to: &File, bars: &Bars) -> Result<(), ParquetError> {
 }
 
 fn column<T: parquet::data_type::DataType>(
-    group: &mut SerializedRowGroupWriter<'_, &File>,
+    group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
     values: &[T::T],
 ) -> Result<(), ParquetError> {
     let Some(mut writer) = group.next_column()? else {
