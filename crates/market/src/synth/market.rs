@@ -16,6 +16,8 @@ const STREAM_BARS: u64 = 0x5359_4e60;
 const STREAM_REGIMES: u64 = 0x5359_4e61;
 const STREAM_JUMPS: u64 = 0x5359_4e62;
 const HOUR_S: i64 = 3600;
+/// Jumps of a bar, on average: beyond, they are no jumps but volatility (and e⁻ⁿ leaves what an f64 holds).
+const MOST_JUMPS: f64 = 500.0;
 
 /// A state of the market.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -103,7 +105,7 @@ pub struct Market {
     pub regime: Vec<usize>,
     /// Standard deviation of each bar's log return, night included, jumps aside. `[n_bars]`
     pub sigma: Vec<f64>,
-    /// Bars that opened with a jump.
+    /// Bars that opened with a jump, each as often as it has jumps.
     pub jumps: Vec<usize>,
 }
 
@@ -163,12 +165,10 @@ pub fn market(n_bars: usize, seed: u64, config: &MarketConfig) -> Result<Market,
         let within = if config.session == Session::Us { 1.0 - config.night_share } else { 1.0 };
         let body_variance = day_variance * within / bars_a_day * config.pattern(stamp, opening);
         let gap_variance = if opens_day { day_variance * config.night_share } else { 0.0 };
-        let jump = if jump_rng.uniform() < config.jumps_a_year / year {
-            made.jumps.push(t);
-            config.jump_size * normal(&mut jump_rng)
-        } else {
-            0.0
-        };
+        let n_jumps = poisson(jump_rng.uniform(), config.jumps_a_year / year);
+        made.jumps.extend(std::iter::repeat_n(t, n_jumps));
+        // A sum of n normal jumps is a normal one of √n times the size.
+        let jump = if n_jumps > 0 { config.jump_size * (n_jumps as f64).sqrt() * normal(&mut jump_rng) } else { 0.0 };
         let open = log_price + gap_variance.sqrt() * normal(&mut rng) + jump;
         let body = state.drift / year + body_variance.sqrt() * normal(&mut rng);
         let (above, below) = (excursion(&mut rng, body, body_variance), excursion(&mut rng, -body, body_variance));
@@ -179,6 +179,19 @@ pub fn market(n_bars: usize, seed: u64, config: &MarketConfig) -> Result<Market,
         made.sigma.push((body_variance + gap_variance).sqrt());
     }
     Ok(Market { bars: Bars::new(made.columns)?, regime, sigma: made.sigma, jumps: made.jumps })
+}
+
+/// The number of events of a Poisson law that a uniform draw in `[0, 1)` stands for: the first n of which more than n
+/// come with a probability of at most the draw.
+fn poisson(draw: f64, mean: f64) -> usize {
+    let (mut n, mut term, mut more) = (0, (-mean).exp(), -(-mean).exp_m1());
+    // Beyond the mean, terms below the draw's last bit cannot change the answer.
+    while draw < more && (term > f64::EPSILON * f64::EPSILON || (n as f64) < mean) {
+        n += 1;
+        term *= mean / n as f64;
+        more -= term;
+    }
+    n
 }
 
 #[derive(Default)]
@@ -247,6 +260,15 @@ impl MarketConfig {
         if self.regimes.is_empty() {
             return error("regimes", 0.0, "one or more");
         }
+        self.validate_interval()?;
+        if self.jumps_a_year > MOST_JUMPS * self.days_a_year() * self.bars_a_day() {
+            return error("jumps_a_year", self.jumps_a_year, "at most 500 a bar");
+        }
+        Ok(())
+    }
+
+    fn validate_interval(&self) -> Result<(), MarketError> {
+        let error = |setting, value, rule| Err(MarketError::Setting { setting, value, rule });
         let half_hour = DAY_NS / 48;
         let divides = |whole: i64| self.interval_ns > 0 && whole % self.interval_ns == 0;
         match self.session {

@@ -74,17 +74,42 @@ fn the_truth_is_the_truth() {
     }
 }
 
+/// From one in a week to ten an hour, and thousands a bar of a day: number and variance are those of a compound Poisson
+/// process.
 #[test]
 fn jumps_come_as_often_and_as_far_as_set() {
-    let config = MarketConfig { jumps_a_year: 50.0, jump_size: 0.1, ..plain() };
-    let made = market(200_000, 4, &config).unwrap();
-    let years = 200_000.0 / (365.0 * 24.0);
-    let expected = 50.0 * years;
-    assert!((made.jumps.len() as f64 - expected).abs() < 4.0 * expected.sqrt(), "{} of {expected}", made.jumps.len());
-    let b = &made.bars;
-    let gaps: Vec<f64> =
-        made.jumps.iter().filter(|&&t| t > 0).map(|&t| (b.open()[t] / b.close()[t - 1]).ln().powi(2)).collect();
-    assert!((mean(&gaps).sqrt() / 0.1 - 1.0).abs() < 0.1);
+    let hour = MarketConfig::default().interval_ns;
+    for (jumps_a_year, interval_ns) in
+        [(50.0, hour), (8_760.0, hour), (87_600.0, hour), (87_600.0, DAY_NS), (6.0, hour)]
+    {
+        let config = MarketConfig { jumps_a_year, jump_size: 0.001, interval_ns, ..plain() };
+        let n = if interval_ns == DAY_NS { 40_000 } else { 200_000 };
+        let made = market(n, 4, &config).unwrap();
+        let expected = jumps_a_year * n as f64 * interval_ns as f64 / (365.0 * DAY_NS as f64);
+        assert!(
+            (made.jumps.len() as f64 - expected).abs() < 4.0 * expected.sqrt(),
+            "{} of {expected}",
+            made.jumps.len()
+        );
+        // Between a close and the next open there are jumps alone.
+        let b = &made.bars;
+        let sum: f64 = (1..b.len()).map(|t| (b.open()[t] / b.close()[t - 1]).ln().powi(2)).sum();
+        let want = expected * 0.001f64.powi(2);
+        // The variance of a squared jump is twice its square, of a sum of n of them (2n² + n) times it.
+        let a_bar = expected / n as f64;
+        let noise = ((3.0 + 2.0 * a_bar) / expected).sqrt();
+        assert!((sum / want - 1.0).abs() < 4.0 * noise, "{jumps_a_year}: {sum} of {want}");
+    }
+}
+
+#[test]
+fn a_draw_stands_for_as_many_events_as_the_poisson_law_says() {
+    assert_eq!((poisson(0.0, 0.0), poisson(0.999, 2.0), poisson(0.5, 0.0)), (0, 0, 0));
+    // P(N > 0) = 0.8647, P(N > 1) = 0.5940, P(N > 2) = 0.3233 for a mean of 2.
+    assert_eq!([0.87, 0.86, 0.60, 0.59, 0.33, 0.32].map(|draw| poisson(draw, 2.0)), [0, 1, 1, 2, 2, 3]);
+    // The median of a law of mean 500 is 500; an impossible draw ends all the same.
+    assert_eq!(poisson(0.5, 500.0), 500);
+    assert!((600..1000).contains(&poisson(0.0, 500.0)));
 }
 
 #[test]
@@ -153,5 +178,7 @@ fn what_cannot_be_made_is_refused() {
     );
     assert_eq!(error(MarketConfig { interval_ns: 7, ..with() }, 10), "interval_ns is 7; it must be a divisor of a day");
     assert_eq!(error(MarketConfig { regimes: vec![], ..with() }, 10), "regimes is 0; it must be one or more");
+    let often = MarketConfig { jumps_a_year: 4.5e6, ..with() };
+    assert_eq!(error(often, 10), "jumps_a_year is 4500000; it must be at most 500 a bar");
     assert!(error(with(), 2_000_000).contains("run out of the calendar"));
 }
