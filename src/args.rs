@@ -86,7 +86,7 @@ pub(crate) struct DataArgs {
     /// Last day or moment taken; a day is taken whole.
     #[arg(long, value_name = "WHEN")]
     pub(crate) to: Option<String>,
-    /// Make longer bars: 15min, 1h, 1d, 1w, 1mo; with days that begin at another time than midnight: 1d@17:00.
+    /// Make longer bars: 15min, 1h, 1d, 1w, 1mo; counted from another time than midnight: 2h@09:30, 1d@17:00.
     #[arg(long, value_name = "LENGTH")]
     pub(crate) resample: Option<String>,
     /// Scale all prices by adjusted close / close: without the jumps of splits and dividends.

@@ -5,6 +5,11 @@
 //! the wall clock from midnight (or the anchor), so that 4-hour bars begin at 00, 04, 08 … every day, and the one in
 //! which the clocks change is an hour shorter or longer. Days, weeks (from Monday) and months begin at local midnight
 //! (or at the anchor) of their first day. A bucket without bars makes none; a bar is labelled with the bucket's begin.
+//!
+//! Buckets that would begin inside of bars are refused: such a bucket's close would be known only after its end. Bars
+//! that have the length wanted already, but another begin, stay as they are.
+
+mod grid;
 
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
@@ -13,14 +18,19 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 use crate::time::{DAY_NS, interval};
 use crate::{BarColumns, Bars};
 
+pub use grid::Refusal;
+use grid::{Fit, hours_minutes};
+
 const HOUR_NS: i64 = 3_600_000_000_000;
 
 /// A length of bars to be made, and where the buckets begin.
 #[derive(Debug, Clone)]
 pub struct Resample {
     step: Step,
-    /// Time of day at which the first bucket of a day begins.
-    anchor: SignedDuration,
+    /// As given, without the anchor.
+    length: String,
+    /// Time of day at which the first bucket of a day begins; midnight where none is given.
+    anchor: Option<Time>,
     zone: TimeZone,
 }
 
@@ -44,23 +54,25 @@ pub struct Resampled {
     pub notes: Vec<String>,
 }
 
-/// Reads `15min`, `4h`, `1d`, `1w`, `1mo`, each with or without an anchor, `1d@17:00`.
+/// Reads `15min`, `4h`, `1d`, `1w`, `1mo`, each with or without an anchor, `1h@09:30`, `1d@17:00`.
 ///
 /// # Errors
 /// A sentence that says what is wrong.
 pub fn parse(text: &str, zone: TimeZone) -> Result<Resample, String> {
     let (length, anchor) = text.split_once('@').map_or((text, None), |(length, anchor)| (length, Some(anchor)));
     let anchor = match anchor {
-        None => SignedDuration::ZERO,
-        Some(clock) => {
-            let time: Time = clock.trim().parse().map_err(|_| format!("{clock:?} is not a time of day"))?;
-            time.duration_since(Time::midnight())
-        }
+        None => None,
+        Some(clock) => Some(clock.trim().parse().map_err(|_| format!("{clock:?} is not a time of day"))?),
     };
     let length = length.trim();
     let digits = length.bytes().take_while(u8::is_ascii_digit).count();
     let count: i64 = if digits == 0 { 1 } else { length[..digits].parse().map_err(|_| not_a_length(text))? };
-    let step = match length[digits..].trim().to_ascii_lowercase().as_str() {
+    let unit = length[digits..].trim();
+    if unit == "M" {
+        // A minute to some programs and a month to others.
+        return Err(format!("{text:?} may mean minutes or months: write {count}min or {count}mo"));
+    }
+    let step = match unit.to_ascii_lowercase().as_str() {
         "s" | "sec" => within(count, 1_000_000_000, text)?,
         "m" | "min" | "t" => within(count, HOUR_NS / 60, text)?,
         "h" => within(count, HOUR_NS, text)?,
@@ -72,7 +84,7 @@ pub fn parse(text: &str, zone: TimeZone) -> Result<Resample, String> {
         }
         _ => return Err(not_a_length(text)),
     };
-    Ok(Resample { step, anchor, zone })
+    Ok(Resample { step, length: length.to_owned(), anchor, zone })
 }
 
 /// Nanoseconds of a length that divides a day, or of a day: `15min`, `1h`, `1d`.
@@ -81,8 +93,8 @@ pub fn parse(text: &str, zone: TimeZone) -> Result<Resample, String> {
 /// A sentence that says what is wrong.
 pub fn length_ns(text: &str) -> Result<i64, String> {
     match parse(text, TimeZone::UTC)? {
-        Resample { step: Step::Within(ns), anchor: SignedDuration::ZERO, .. } => Ok(ns),
-        Resample { step: Step::Day, anchor: SignedDuration::ZERO, .. } => Ok(DAY_NS),
+        Resample { step: Step::Within(ns), anchor: None, .. } => Ok(ns),
+        Resample { step: Step::Day, anchor: None, .. } => Ok(DAY_NS),
         _ => Err(format!("{text:?} is neither a day nor a part of one")),
     }
 }
@@ -104,29 +116,73 @@ impl Resample {
     /// Makes the bars.
     ///
     /// # Errors
-    /// A sentence, when the bars at hand are longer than those wanted.
-    pub fn apply(&self, bars: &Bars) -> Result<Resampled, String> {
-        let have = bars.interval_ns();
-        if have > self.longest_ns() {
-            return Err(format!("bars of {} cannot be made shorter", interval(have)));
+    /// [`Refusal`], when the bars at hand are longer than those wanted, or buckets would begin inside of them.
+    pub fn apply(&self, bars: &Bars) -> Result<Resampled, Refusal> {
+        let refused = |reason: String| Refusal { reason, remedy: None };
+        let (ts, length) = (bars.ts(), grid::length(bars.ts()));
+        if length > self.longest_ns() {
+            return Err(refused(format!("bars of {} cannot be made shorter", interval(length))));
+        }
+        let opens = self.opens(ts).ok_or_else(|| refused("a stamp lies outside the calendar".to_owned()))?;
+        let mut notes = Vec::new();
+        match grid::fit(ts, length, opens.iter().copied()) {
+            Fit::Whole(0) | Fit::Irregular(0) => {}
+            Fit::Whole(cut) => notes.push(format!("a bucket begins inside of {cut} bars: they count where they open")),
+            Fit::Irregular(cut) => notes.push(format!(
+                "the bars are of no regular length; a bucket begins inside of about {cut}: they count where they open"
+            )),
+            Fit::Cut if self.anchor.is_none() && self.is_length(length) => return Ok(self.as_they_are(bars, length)),
+            Fit::Cut => return Err(grid::refusal(self, bars, length)),
         }
         let mut made = Resampled { columns: BarColumns::default(), first_row: Vec::new(), notes: Vec::new() };
-        for (row, &ts) in bars.ts().iter().enumerate() {
-            let start = self.start(ts).ok_or_else(|| "a stamp lies outside the calendar".to_owned())?.min(ts);
-            // Where the clocks go back, a second 01:00 may lie before a bucket that began at the first 01:30.
-            match made.columns.ts.last() {
-                Some(&open) if start <= open => grow(&mut made.columns, bars, row),
-                _ => begin(&mut made, bars, row, start),
+        let mut opens = opens.into_iter().peekable();
+        for row in 0..ts.len() {
+            match opens.next_if(|(first, _)| *first == row) {
+                Some((_, start)) => begin(&mut made, bars, row, start),
+                None => grow(&mut made.columns, bars, row),
             }
         }
         self.describe(bars, &mut made);
+        made.notes.extend(notes);
         Ok(made)
+    }
+
+    /// First row and begin of every bucket that has bars. `None` for a stamp outside the calendar.
+    fn opens(&self, ts: &[i64]) -> Option<Vec<(usize, i64)>> {
+        let mut out: Vec<(usize, i64)> = Vec::new();
+        for (row, &stamp) in ts.iter().enumerate() {
+            let start = self.start(stamp)?.min(stamp);
+            // Where the clocks go back, a second 01:00 may lie before a bucket that began at the first 01:30.
+            if out.last().is_none_or(|(_, open)| start > *open) {
+                out.push((row, start));
+            }
+        }
+        Some(out)
+    }
+
+    /// Bars of the length wanted that begin at another time than its buckets.
+    fn as_they_are(&self, bars: &Bars, length: i64) -> Resampled {
+        let note = format!("the bars are of {} already, beginning at times of their own: they stay", interval(length));
+        Resampled { columns: bars.clone().into_columns(), first_row: (0..bars.len()).collect(), notes: vec![note] }
+    }
+
+    fn is_length(&self, length: i64) -> bool {
+        match self.step {
+            Step::Month => (28 * DAY_NS..=31 * DAY_NS).contains(&length),
+            _ => length == self.longest_ns(),
+        }
+    }
+
+    /// As the option is written.
+    fn text(&self) -> String {
+        self.anchor.map_or_else(|| self.length.clone(), |time| format!("{}@{}", self.length, hours_minutes(time)))
     }
 
     /// UTC nanoseconds of the begin of a stamp's bucket.
     fn start(&self, ts: i64) -> Option<i64> {
         let stamp = Timestamp::from_nanosecond(i128::from(ts)).ok()?;
-        let local = self.zone.to_datetime(stamp).checked_sub(self.anchor).ok()?;
+        let anchor = self.anchor.map_or(SignedDuration::ZERO, |time| time.duration_since(Time::midnight()));
+        let local = self.zone.to_datetime(stamp).checked_sub(anchor).ok()?;
         let of_day = i64::try_from(local.time().duration_since(Time::midnight()).as_nanos()).ok()?;
         let midnight = |date: jiff::civil::Date| date.to_datetime(Time::midnight());
         let begin = match self.step {
@@ -139,7 +195,7 @@ impl Resample {
             }
             Step::Month => midnight(local.date().first_of_month()),
         };
-        self.instant(begin.checked_add(self.anchor).ok()?)
+        self.instant(begin.checked_add(anchor).ok()?)
     }
 
     /// The first moment of a wall-clock time; where it is skipped, the moment the clocks go forward to.
@@ -172,15 +228,6 @@ impl Resample {
         let usual = median(&counts).unwrap_or(0);
         let zone = self.zone.iana_name().unwrap_or("UTC");
         made.notes.push(format!("{n} bars of {} made into {}, {zone}", interval(bars.interval_ns()), counts.len()));
-        if let Step::Within(ns) = self.step
-            && ns % bars.interval_ns().max(1) != 0
-        {
-            made.notes.push(format!(
-                "{} is no multiple of {}: a bar counts where it opens",
-                interval(ns),
-                interval(bars.interval_ns())
-            ));
-        }
         for (name, count, is_partial) in partial {
             if let Some(count) = count.filter(|_| is_partial) {
                 made.notes.push(format!("the {name} bar is of {count} bars, the median is {usual}: it may be partial"));

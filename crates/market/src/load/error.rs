@@ -93,6 +93,14 @@ pub enum LoadError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Bars that do not make the longer ones wanted.
+    #[error("option resample: {reason}")]
+    Resample {
+        /// Why.
+        reason: String,
+        /// What fits.
+        remedy: Option<String>,
+    },
     /// A file without header whose columns are evidently in another order.
     #[error("{}, {at}: {bad} of {rows} bars have open or close outside low to high; looks like columns {looks_like}", path.display())]
     ColumnOrder {

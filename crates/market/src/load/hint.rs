@@ -44,6 +44,7 @@ impl LoadError {
             Self::Setting { option: "resample", .. } => {
                 "for example 15min, 4h, 1d, 1w, 1mo, or 1d@17:00 for days that begin at 17:00"
             }
+            Self::Resample { remedy, .. } => return remedy.clone(),
             Self::Setting { .. } => return None,
             Self::ColumnOrder { looks_like, .. } => return Some(format!("pass --columns {looks_like}")),
             Self::DateOrder { .. } => "say which: --date-order dmy or --date-order mdy",

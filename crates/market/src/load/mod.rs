@@ -46,8 +46,9 @@ use self::cut::Cut;
 use self::join::Series;
 use self::rows::Rows;
 use self::table::Table;
-use crate::bars::Bars;
-use crate::resample::Resample;
+use crate::bars::{Bars, BarsError};
+use crate::resample::{Refusal, Resample};
+use crate::time::iso;
 use crate::{jumps, resample};
 
 /// How to read a file; everything unset is found from the data.
@@ -73,7 +74,7 @@ pub struct LoadOptions {
     pub from: Option<String>,
     /// Last day or moment taken; a day is taken whole.
     pub to: Option<String>,
-    /// Longer bars to make of those read: `15min`, `1h`, `1d`, `1w`, `1mo`, `1d@17:00`.
+    /// Longer bars to make of those read: `15min`, `1h`, `1h@09:30`, `1d`, `1w`, `1mo`, `1d@17:00`.
     pub resample: Option<String>,
     /// Bars per year, instead of what the stamps show.
     pub periods_per_year: Option<f64>,
@@ -152,11 +153,12 @@ pub(crate) fn finish(tables: &[Table], options: &LoadOptions) -> Result<Loaded, 
         notes.extend(jumps::split_note(&bars));
     }
     if let Some(resample) = resample {
-        let made = resample.apply(&bars).map_err(|reason| LoadError::Setting { option: "resample", reason })?;
+        let made =
+            resample.apply(&bars).map_err(|Refusal { reason, remedy }| LoadError::Resample { reason, remedy })?;
         lines = made.first_row.iter().map(|&row| lines[row]).collect();
         notes.extend(made.notes);
-        let rows = made.columns.ts.len();
-        bars = Bars::new(made.columns).map_err(|_| LoadError::TooFew { path: path.clone(), rows })?;
+        let stamps = made.columns.ts.clone();
+        bars = Bars::new(made.columns).map_err(|error| unmade(path, &stamps, &error))?;
     }
     if let Some(symbol) = &joined.symbol {
         bars = bars.with_symbol(symbol);
@@ -170,6 +172,18 @@ pub(crate) fn finish(tables: &[Table], options: &LoadOptions) -> Result<Loaded, 
 
 fn resampling(text: &str, options: &LoadOptions) -> Result<Resample, LoadError> {
     resample::parse(text, options.zone()?).map_err(|reason| LoadError::Setting { option: "resample", reason })
+}
+
+/// Of bars that are right, longer ones can be too few, or hold more volume than a number.
+fn unmade(path: &Path, stamps: &[i64], error: &BarsError) -> LoadError {
+    let stamp = error.row().and_then(|row| stamps.get(row)).map(|&ts| iso(ts));
+    match stamp {
+        None => LoadError::TooFew { path: path.to_owned(), rows: stamps.len() },
+        Some(stamp) => LoadError::Resample {
+            reason: format!("the volumes of the bar of {stamp} sum to more than a number holds"),
+            remedy: Some("mend the volumes, or make shorter bars".to_owned()),
+        },
+    }
 }
 
 /// The rows of one table that are wanted, checked for all that a strict reader refuses but the rules of [`Bars`].

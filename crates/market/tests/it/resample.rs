@@ -56,7 +56,121 @@ fn a_partial_bar_is_named() {
     assert_eq!(error("2d"), "option resample: \"2d\": days, weeks and months are made one at a time");
     assert_eq!(error("soon"), "option resample: \"soon\" is not a length of bars");
     assert_eq!(error("0h"), "option resample: \"0h\" is not a length of bars");
+    assert_eq!(error("1M"), "option resample: \"1M\" may mean minutes or months: write 1min or 1mo");
+    assert_eq!(error("15M"), "option resample: \"15M\" may mean minutes or months: write 15min or 15mo");
     assert_eq!(error("1d@25:00"), "option resample: \"25:00\" is not a time of day");
+}
+
+/// Closes 1, 2, 3 … at these stamps.
+fn closes<T: std::fmt::Display>(stamps: impl IntoIterator<Item = T>) -> String {
+    let rows: String = stamps.into_iter().enumerate().map(|(i, stamp)| format!("{stamp},{}\n", i + 1)).collect();
+    format!("ts,close\n{rows}")
+}
+
+/// Stamps and closes of what is made, and the notes but the first, which is of the closes.
+fn made(text: &str, rule: &str, tz: &str) -> (Vec<String>, Vec<f64>, Vec<String>) {
+    let made = load_with(text, &options(rule, tz)).unwrap_or_else(|error| panic!("{rule}: {error}"));
+    (made.bars.ts().iter().map(|&ts| iso(ts)).collect(), made.bars.close().to_vec(), made.notes[1..].to_vec())
+}
+
+/// What is said, and the hint.
+fn refused(text: &str, rule: &str, tz: &str) -> String {
+    let error = load_with(text, &options(rule, tz)).unwrap_err();
+    format!("{error} | {}", error.hint().unwrap_or_default())
+}
+
+/// Stamped 09:30, 10:30 … 15:30, as Yahoo stamps the hours of a session: six whole ones and a half.
+#[test]
+fn hours_that_begin_at_half_past_are_not_put_into_hours_that_begin_at_the_full() {
+    let days = [2, 3, 4, 5, 8, 9].map(|day| (9..16).map(move |hour| format!("2024-01-{day:02} {hour:02}:30")));
+    let text = closes(days.into_iter().flatten());
+    let zone = "America/New_York";
+    let (stamps, closes, notes) = made(&text, "1h", zone);
+    assert_eq!((stamps.len(), stamps[0].as_str()), (42, "2024-01-02T14:30:00Z"));
+    assert_eq!(
+        (closes[41], notes),
+        (42.0, vec!["the bars are of 1 h already, beginning at times of their own: they stay".to_owned()])
+    );
+    for rule in ["2h", "4h"] {
+        assert_eq!(
+            refused(&text, rule, zone),
+            format!(
+                "option resample: bars of 1 h that begin at 09:30 {zone} do not fit into {rule}: buckets would begin inside \
+             of bars | pass --resample {rule}@09:30"
+            )
+        );
+    }
+    let (stamps, closes, _) = made(&text, "2h@09:30", zone);
+    assert_eq!(
+        stamps[..5],
+        ["14", "16", "18", "20"]
+            .map(|h| format!("2024-01-02T{h}:30:00Z"))
+            .into_iter()
+            .chain(["2024-01-03T14:30:00Z".to_owned()])
+            .collect::<Vec<_>>()
+    );
+    assert_eq!(closes[..5], [2.0, 4.0, 6.0, 7.0, 9.0]);
+    assert_eq!(made(&text, "1h@09:30", zone).0.len(), 42);
+    // The nights between leave the days whole.
+    assert_eq!(made(&text, "1d", zone).1, [7.0, 14.0, 21.0, 28.0, 35.0, 42.0]);
+    assert_eq!(made(&text, "1d@17:00", zone).1.len(), 6);
+}
+
+#[test]
+fn a_bucket_that_begins_inside_of_bars_is_refused_with_what_fits() {
+    let days = closes((1..=28).map(|day| format!("2024-01-{day:02}")));
+    let at = |rule: &str, tz: &str| refused(&days, rule, tz);
+    assert!(at("1d@17:00", "UTC").ends_with("| pass --resample 1d"), "{}", at("1d@17:00", "UTC"));
+    assert_eq!(made(&days, "1d", "UTC").1.len(), 28);
+    // Days stamped as instants at midnight of UTC are not those of New York.
+    let instants = closes((1..=28).map(|day| format!("2024-01-{day:02}T00:00:00Z")));
+    let text = refused(&instants, "1w", "America/New_York");
+    assert!(text.ends_with("| pass --resample 1w --tz UTC, or without --tz"), "{text}");
+    // Five minutes at two past.
+    let minutes = |step: usize, from: usize, n: usize| {
+        closes(
+            (0..n)
+                .map(|i| from + i * step)
+                .map(|m| format!("2024-01-{:02} {:02}:{:02}", 1 + m / 1440, m / 60 % 24, m % 60)),
+        )
+    };
+    let off = minutes(5, 2, 900);
+    assert!(refused(&off, "15min", "UTC").ends_with("| pass --resample 15min@00:02"));
+    let (stamps, closes, notes) = made(&off, "15min@00:02", "UTC");
+    assert_eq!((stamps[1].as_str(), closes[1]), ("2024-01-01T00:17:00Z", 6.0));
+    assert!(!notes.iter().any(|note| note.contains("a bucket begins inside")), "{notes:?}");
+    let sevens = refused(&minutes(7, 0, 300), "15min", "UTC");
+    assert!(sevens.ends_with("do not fit into 15min: buckets would begin inside of bars | "), "{sevens}");
+    let long = refused(&minutes(45, 0, 100), "1h", "UTC");
+    assert!(long.ends_with("| a length that holds whole bars and divides a day fits, such as 90min"), "{long}");
+}
+
+#[test]
+fn odd_rows_and_bars_without_a_grid_count_where_they_open() {
+    let stamp =
+        |s: usize| format!("2024-01-{:02} {:02}:{:02}:{:02}", 1 + s / 86_400, s / 3600 % 24, s / 60 % 60, s % 60);
+    let odd: Vec<usize> = (0..600).map(|m| if m == 121 { 121 * 60 - 30 } else { m * 60 }).collect();
+    assert_eq!(made(&closes(odd.into_iter().map(stamp)), "15min", "UTC").0.len(), 40);
+    // Bars of as many trades each come when they come.
+    let free = (0..2000usize).map(|i| i * 97 + i * i % 61);
+    let (stamps, _, notes) = made(&closes(free.map(stamp)), "1h", "UTC");
+    assert_eq!(stamps.len(), 54);
+    assert!(notes.iter().any(|note| note.starts_with("the bars are of no regular length; ")), "{notes:?}");
+    // Minutes without trades are no bars: what is there lies on the grid of minutes.
+    let sparse = (0..3000usize).filter(|m| m * m % 7 < 2).map(|m| m * 60);
+    let (_, _, notes) = made(&closes(sparse.map(stamp)), "1h", "UTC");
+    assert!(!notes.iter().any(|note| note.contains("a bucket begins inside")), "{notes:?}");
+}
+
+#[test]
+fn volume_beyond_all_numbers_is_named() {
+    let rows: String = (0..6).map(|h| format!("2024-01-01 {:02}:00,1,2,1,2,1.7e308\n", 4 * h)).collect();
+    let text = format!("ts,open,high,low,close,volume\n{rows}");
+    assert_eq!(
+        refused(&format!("{text}2024-01-02 00:00,1,2,1,2,5\n"), "1d", "UTC"),
+        "option resample: the volumes of the bar of 2024-01-01T00:00:00Z sum to more than a number holds | mend the \
+         volumes, or make shorter bars"
+    );
 }
 
 #[test]
