@@ -127,11 +127,15 @@ impl Resample {
         let mut notes = Vec::new();
         match grid::fit(ts, length, opens.iter().copied()) {
             Fit::Whole(0) | Fit::Irregular(0) => {}
+            // Months stamped at their ends are as irregular as months are.
+            Fit::Irregular(_) if self.step == Step::Month && self.anchor.is_none() && self.is_length(length) => {
+                return Ok(as_they_are(bars, length));
+            }
             Fit::Whole(cut) => notes.push(format!("a bucket begins inside of {cut} bars: they count where they open")),
             Fit::Irregular(cut) => notes.push(format!(
                 "the bars are of no regular length; a bucket begins inside of about {cut}: they count where they open"
             )),
-            Fit::Cut if self.anchor.is_none() && self.is_length(length) => return Ok(self.as_they_are(bars, length)),
+            Fit::Cut if self.anchor.is_none() && self.is_length(length) => return Ok(as_they_are(bars, length)),
             Fit::Cut => return Err(grid::refusal(self, bars, length)),
         }
         let mut made = Resampled { columns: BarColumns::default(), first_row: Vec::new(), notes: Vec::new() };
@@ -158,12 +162,6 @@ impl Resample {
             }
         }
         Some(out)
-    }
-
-    /// Bars of the length wanted that begin at another time than its buckets.
-    fn as_they_are(&self, bars: &Bars, length: i64) -> Resampled {
-        let note = format!("the bars are of {} already, beginning at times of their own: they stay", interval(length));
-        Resampled { columns: bars.clone().into_columns(), first_row: (0..bars.len()).collect(), notes: vec![note] }
     }
 
     fn is_length(&self, length: i64) -> bool {
@@ -240,6 +238,12 @@ fn median<T: Copy + Ord>(values: &[T]) -> Option<T> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
     sorted.get(sorted.len() / 2).copied()
+}
+
+/// Bars of the length wanted that begin at another time than its buckets.
+fn as_they_are(bars: &Bars, length: i64) -> Resampled {
+    let note = format!("the bars are of {} already, beginning at times of their own: they stay", interval(length));
+    Resampled { columns: bars.clone().into_columns(), first_row: (0..bars.len()).collect(), notes: vec![note] }
 }
 
 fn begin(made: &mut Resampled, bars: &Bars, row: usize, start: i64) {

@@ -163,6 +163,15 @@ fn odd_rows_and_bars_without_a_grid_count_where_they_open() {
 }
 
 #[test]
+fn months_stamped_at_their_ends_stay() {
+    let ends =
+        (2020..2024).flat_map(|year| (1..=12).map(move |month| jiff::civil::date(year, month, 1).last_of_month()));
+    let (stamps, _, notes) = made(&closes(ends), "1mo", "UTC");
+    assert_eq!((stamps.len(), stamps[1].as_str()), (48, "2020-02-29T00:00:00Z"));
+    assert_eq!(notes, ["the bars are of 31 d already, beginning at times of their own: they stay"]);
+}
+
+#[test]
 fn volume_beyond_all_numbers_is_named() {
     let rows: String = (0..6).map(|h| format!("2024-01-01 {:02}:00,1,2,1,2,1.7e308\n", 4 * h)).collect();
     let text = format!("ts,open,high,low,close,volume\n{rows}");
