@@ -309,7 +309,7 @@ pub(crate) struct BacktestArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DataCommand {
-    /// List gaps, duplicates, bars without volume and broken rows, with their lines.
+    /// List gaps, duplicates, jumps, spikes, bars without volume and broken rows, with their lines.
     Check(DataCheckArgs),
     /// Write bars as another file, after all that the flags say.
     Convert(DataConvertArgs),
@@ -319,7 +319,8 @@ pub(crate) enum DataCommand {
 
 const CONVERT_HELP: &str = "\
 The end of --out's name says how: .csv, .csv.gz or .parquet. Columns are ts, symbol where there is one, open, high, low, close,
-volume; reading the file again gives the same bars, bit for bit. A file that exists is never written over.
+volume; reading the file again gives the same bars, bit for bit. A file that exists is never written over. With --json an object
+says what was written.
 
 Examples:
   gigabar data convert bars.csv --out bars.parquet

@@ -86,6 +86,11 @@ pub(crate) fn conclude(result: anyhow::Result<()>, printer: &Printer) -> ExitCod
     ExitCode::from(ERROR)
 }
 
+/// What is said of an error, and what helps.
+pub(crate) fn told(error: &anyhow::Error) -> (String, Option<String>) {
+    (causes(error).join(": "), error.chain().find_map(hint_of))
+}
+
 /// `gigabar … | head` closes stdout early: that is no error.
 fn reader_has_gone(error: &anyhow::Error) -> bool {
     let io = |cause: &'_ (dyn Error + 'static)| {

@@ -1,6 +1,7 @@
 //! What a run found, and how it is shown: [`RunReport`] is `report.json`; `text`, `csv` and `html` render it.
 
 pub mod check_page;
+pub mod check_text;
 pub mod choices;
 pub mod csv;
 mod decimate;

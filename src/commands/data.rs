@@ -6,18 +6,19 @@ use std::path::Path;
 use crate::args::{DataCheckArgs, DataConvertArgs, DataSynthArgs, SynthKind, SynthSession};
 use crate::config::RunConfig;
 use crate::dataset::Dataset;
-use crate::failure::hinted;
+use crate::failure::{self, hinted};
 use crate::printer::Printer;
 use crate::setup;
 use anyhow::{Context, anyhow};
-use gigabar::report::check_page::{self, Section};
-use gigabar_market::check::{self, DataReport, Example, Order};
-use gigabar_market::load::{load, load_files};
+use gigabar::report::{check_page, check_text};
+use gigabar_market::Bars;
+use gigabar_market::check::{DataReport, check_files};
 use gigabar_market::resample::length_ns;
 use gigabar_market::synth::{MarketConfig, PlantedConfig, RandomWalkConfig, Session, market, planted, random_walk};
-use gigabar_market::time::interval;
+use gigabar_market::time::iso;
 use gigabar_market::whole::Unfinished;
 use gigabar_market::write::{self, Target};
+use serde::Serialize;
 
 /// Hourly bars from 2020 on; not many more have time stamps of 64-bit nanoseconds.
 const MOST_BARS: usize = 2_000_000;
@@ -26,19 +27,23 @@ const MOST_MARKET_BARS: usize = 50_000_000;
 
 /// A file that would not load is shown all the same, and is an error.
 pub(crate) fn check(args: &DataCheckArgs, printer: Printer) -> anyhow::Result<()> {
-    let config = RunConfig::resolve(&setup::overrides(None, &args.data)?)?;
-    let page = args.html.as_deref().map(begin_page).transpose()?;
-    let mut by_file: Vec<Vec<DataReport>> = Vec::new();
-    for path in &args.files {
-        by_file.push(check::check(path, &config.data)?);
-    }
-    if let Some((page, file)) = args.html.as_deref().zip(page) {
-        write_page(file, args, &config, &by_file).with_context(|| page.display().to_string())?;
-        printer.say(format_args!("page: {}", page.display()));
-    }
-    let reports: Vec<DataReport> = by_file.into_iter().flatten().collect();
+    let looked = || {
+        // A place that cannot be written should fail before a long file is read.
+        let page = args.html.as_deref().map(begin_page).transpose()?;
+        let config = RunConfig::resolve(&setup::overrides(None, &args.data)?)?;
+        let (files, apart) = check_files(&args.files, &config.data);
+        if let Some((path, mut file)) = args.html.as_deref().zip(page) {
+            file.write_all(check_page::render(&files, config.data.tz.as_deref()).as_bytes())
+                .and_then(|()| file.keep())
+                .with_context(|| path.display().to_string())?;
+            printer.say(format_args!("page: {}", path.display()));
+        }
+        anyhow::Ok((files, apart))
+    };
+    let (files, apart) = told(looked(), printer)?;
+    let reports: Vec<DataReport> = files.into_iter().map(|file| file.report).collect();
     if !printer.is_json() {
-        let texts: Vec<String> = reports.iter().map(text).collect();
+        let texts: Vec<String> = reports.iter().map(check_text::render).collect();
         printer.data(texts.join("\n\n").trim_end())?;
     } else if let [report] = reports.as_slice() {
         printer.data_json(report)?;
@@ -46,11 +51,11 @@ pub(crate) fn check(args: &DataCheckArgs, printer: Printer) -> anyhow::Result<()
         printer.data_json(&reports)?;
     }
     let refusal = reports.into_iter().find_map(|report| Some((report.refusal?, report.hint)));
-    match refusal {
-        None if args.files.len() > 1 => load_files(&args.files, &config.data).map(|_| ()).map_err(Into::into),
-        None => Ok(()),
-        Some((refusal, Some(hint))) => Err(hinted(refusal, hint)),
-        Some((refusal, None)) => Err(anyhow!(refusal)),
+    match (refusal, apart) {
+        (None, None) => Ok(()),
+        (None, Some(apart)) => Err(apart.into()),
+        (Some((refusal, Some(hint))), _) => Err(hinted(refusal, hint)),
+        (Some((refusal, None)), _) => Err(anyhow!(refusal)),
     }
 }
 
@@ -59,113 +64,73 @@ fn begin_page(page: &Path) -> anyhow::Result<Unfinished> {
     Unfinished::begin_new(page).with_context(|| format!("{}: cannot be created", page.display()))
 }
 
-fn write_page(
-    mut file: Unfinished,
-    args: &DataCheckArgs,
-    config: &RunConfig,
-    by_file: &[Vec<DataReport>],
-) -> anyhow::Result<()> {
-    let mut sections = Vec::new();
-    for (path, reports) in args.files.iter().zip(by_file) {
-        // What does not load has a report that says why, and no plots.
-        let mut bars = load(path, &config.data).ok().map(|loaded| loaded.bars);
-        sections.extend(reports.iter().map(|report| Section { report, bars: bars.take() }));
+/// With `--json` an error is an object on stdout too: `{"error": …, "hint": …}`.
+fn told<T>(result: anyhow::Result<T>, printer: Printer) -> anyhow::Result<T> {
+    if let Err(error) = &result
+        && printer.is_json()
+    {
+        let (error, hint) = failure::told(error);
+        printer.data_json(&Failed { error, hint })?;
     }
-    file.write_all(check_page::render(&sections).as_bytes())?;
-    Ok(file.keep()?)
+    result
 }
 
-/// The report for people: what the file is, then every finding with its first lines.
-fn text(report: &DataReport) -> String {
-    let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "–".into());
-    let mut out = format!(
-        "file        {}\nsha256      {}\nlayout      {}\nrows        {}, {}\nfrom        {}\nto          {}\n",
-        report.path,
-        report.sha256,
-        report.dialect,
-        report.rows,
-        order(report.order),
-        or_none(&report.first),
-        or_none(&report.last),
-    );
-    let market = if report.always_open { "open at weekends" } else { "with sessions" };
-    out.push_str(&format!("interval    {}, {market}\n", report.pace()));
-    out.push_str(&format!("volume      {}\n", if report.has_volume { "yes" } else { "none" }));
-    if !report.symbols.is_empty() {
-        out.push_str(&format!("symbols     {}\n", report.symbols.join(", ")));
-    }
-    for note in &report.notes {
-        out.push_str(&format!("note        {note}\n"));
-    }
-    out.push('\n');
-    let gaps = &report.gaps;
-    out.push_str(&format!(
-        "{:>8}  gaps, {} bars missing, the longest {}\n",
-        gaps.count,
-        gaps.missing_bars,
-        interval(gaps.longest_ns)
-    ));
-    push_examples(&mut out, report.counted, gaps.count, &gaps.examples);
-    let findings = [
-        ("duplicate stamps", &report.duplicates),
-        ("rows out of order", &report.unsorted),
-        ("rows without a price", &report.missing_prices),
-        ("rows without a volume", &report.missing_volumes),
-        ("rows that cannot be read", &report.unreadable),
-        ("rows whose open or close lies outside low to high", &report.ohlc_violations),
-        ("rows with a price of zero or below", &report.non_positive_prices),
-        ("rows with a negative volume", &report.negative_volumes),
-        ("rows without trades (volume 0)", &report.zero_volume),
-        ("flat bars (open = high = low = close)", &report.flat),
-    ];
-    for (name, finding) in findings {
-        out.push_str(&format!("{:>8}  {name}\n", finding.count));
-        push_examples(&mut out, report.counted, finding.count, &finding.examples);
-    }
-    let odd =
-        [("jumps of 15 robust deviations or more", &report.jumps), ("runs of five or more equal bars", &report.stale)];
-    for (name, finding) in odd {
-        out.push_str(&format!("{:>8}  {name}\n", finding.count));
-        push_examples(&mut out, report.counted, finding.count, &finding.examples);
-    }
-    if let Some(hours) = &report.hours {
-        out.push_str(&format!(
-            "\nhours       {} to {} {}: {} bars missing inside them, {} days of trading without any, {} bars outside\n",
-            hours.from, hours.to, hours.zone, hours.missing_bars, hours.days_without_bars, hours.unusual_bars
-        ));
-        for (day, n) in &hours.worst_days {
-            out.push_str(&format!("{:>10}{day}: {n} missing\n", ""));
-        }
-    }
-    if !report.suggestions.is_empty() {
-        out.push('\n');
-    }
-    for suggestion in &report.suggestions {
-        out.push_str(&format!("try         {suggestion}\n"));
-    }
-    out.push_str(if report.loads { "\nloads       yes" } else { "\nloads       no" });
-    out
+#[derive(Serialize)]
+struct Failed {
+    error: String,
+    hint: Option<String>,
 }
 
-fn push_examples(out: &mut String, counted: &str, count: usize, examples: &[Example]) {
-    for example in examples {
-        out.push_str(&format!("{:>10}{counted} {}: {}\n", "", example.line, example.text));
-    }
-    if count > examples.len() && !examples.is_empty() {
-        out.push_str(&format!("{:>10}… and {} more\n", "", count - examples.len()));
-    }
+/// What was written, with `--json`.
+#[derive(Serialize)]
+struct Written<'a> {
+    path: String,
+    bars: usize,
+    symbol: Option<&'a str>,
+    /// First and last stamp.
+    first: String,
+    last: String,
+    interval_ns: i64,
+    /// What was decided or mended when the bars were read.
+    notes: &'a [String],
 }
 
-fn order(order: Order) -> &'static str {
-    match order {
-        Order::Ascending => "oldest first",
-        Order::Descending => "newest first",
-        Order::Grouped => "grouped by symbol",
-        Order::Unsorted => "in no order",
+fn say_written(path: &Path, bars: &Bars, notes: &[String], printer: Printer) -> anyhow::Result<()> {
+    printer.say(format_args!("{}: {} bars", path.display(), bars.len()));
+    if !printer.is_json() {
+        return Ok(());
     }
+    let stamp = |ts: Option<&i64>| ts.copied().map(iso).unwrap_or_default();
+    printer.data_json(&Written {
+        path: path.display().to_string(),
+        bars: bars.len(),
+        symbol: bars.symbol(),
+        first: stamp(bars.ts().first()),
+        last: stamp(bars.ts().last()),
+        interval_ns: bars.interval_ns(),
+        notes,
+    })
 }
 
 pub(crate) fn synth(args: &DataSynthArgs, printer: Printer) -> anyhow::Result<()> {
+    let (bars, out) = told(made(args, printer), printer)?;
+    match out.zip(args.out.as_ref()) {
+        None => Ok(write::csv(io::stdout().lock(), &bars)?),
+        Some((out, path)) => {
+            told(out.write(&bars).map_err(Into::into), printer)?;
+            say_written(path, &bars, &[], printer)
+        }
+    }
+}
+
+/// The bars, and the file they are for, which a place that cannot be written refuses before they are made.
+fn made(args: &DataSynthArgs, printer: Printer) -> anyhow::Result<(Bars, Option<Target>)> {
+    if printer.is_json() && args.out.is_none() {
+        return Err(hinted(
+            "without --out the bars themselves go to stdout, as CSV",
+            "leave --json out, or give --out",
+        ));
+    }
     let for_market = args.session.is_some() || args.interval.is_some() || args.config.is_some();
     if args.kind != SynthKind::Market && for_market {
         let message = "--session, --interval and --config are of `market`";
@@ -183,14 +148,7 @@ pub(crate) fn synth(args: &DataSynthArgs, printer: Printer) -> anyhow::Result<()
         SynthKind::Planted => planted(args.bars, args.seed, &PlantedConfig::default())?,
         SynthKind::Market => market(args.bars, args.seed, &market_config(args)?)?.bars,
     };
-    match out.zip(args.out.as_ref()) {
-        None => write::csv(io::stdout().lock(), &bars)?,
-        Some((out, path)) => {
-            out.write(&bars)?;
-            printer.say(format_args!("{}: {} bars", path.display(), bars.len()));
-        }
-    }
-    Ok(())
+    Ok((bars, out))
 }
 
 /// The file's parameters, and over them the flags'.
@@ -217,11 +175,14 @@ fn market_config(args: &DataSynthArgs) -> anyhow::Result<MarketConfig> {
 }
 
 pub(crate) fn convert(args: &DataConvertArgs, printer: Printer) -> anyhow::Result<()> {
-    // A place that cannot be written should fail before a long file is read.
-    let out = Target::create(&args.out)?;
-    let config = RunConfig::resolve(&setup::overrides(None, &args.data)?)?;
-    let dataset = Dataset::load(&args.files, &config.data, printer)?;
-    out.write(&dataset.bars)?;
-    printer.say(format_args!("{}: {} bars", args.out.display(), dataset.bars.len()));
-    Ok(())
+    let converted = || {
+        // A place that cannot be written should fail before a long file is read.
+        let out = Target::create(&args.out)?;
+        let config = RunConfig::resolve(&setup::overrides(None, &args.data)?)?;
+        let dataset = Dataset::load(&args.files, &config.data, printer)?;
+        out.write(&dataset.bars)?;
+        anyhow::Ok(dataset)
+    };
+    let dataset = told(converted(), printer)?;
+    say_written(&args.out, &dataset.bars, &dataset.summary.notes, printer)
 }

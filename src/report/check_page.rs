@@ -1,11 +1,15 @@
 //! What `data check` found as one HTML file that opens offline: the findings, and plots of the bars.
 
 mod plot;
+mod slots;
 
 use std::fmt::Write;
 
 use gigabar_market::Bars;
-use gigabar_market::check::{DataReport, Finding};
+use gigabar_market::check::{Checked, DataReport, Named};
+use jiff::tz::TimeZone;
+
+use self::slots::Slots;
 
 const STYLE: &str = "
 :root{color-scheme:light dark;--ink:#1c2733;--soft:#5b6b7b;--line:#d9e0e7;--back:#fff;--mark:#1f6feb;--bad:#c93c37}
@@ -20,29 +24,24 @@ svg .grid{stroke:var(--line)}svg .line{fill:none;stroke:var(--mark);stroke-width
 svg .jump{fill:none;stroke:var(--bad);stroke-width:1.5}code{overflow-wrap:anywhere}
 ";
 
-/// One table and, where it loads, its bars.
-pub struct Section<'a> {
-    /// What was found.
-    pub report: &'a DataReport,
-    /// The bars.
-    pub bars: Option<Bars>,
-}
-
-/// The page.
-pub fn render(sections: &[Section<'_>]) -> String {
+/// The page; `tz` is the zone of its days and hours, UTC without.
+pub fn render(files: &[Checked], tz: Option<&str>) -> String {
+    let zone = tz.and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC);
     let mut out = String::from("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">");
     out.push_str(
         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>Data check</title><style>",
     );
     out.push_str(STYLE);
     out.push_str("</style></head><body>");
-    for section in sections {
+    for file in files {
         out.push_str("<section>");
-        summary(&mut out, section.report);
-        if let Some(bars) = &section.bars {
-            plots(&mut out, bars);
+        summary(&mut out, &file.report);
+        if let Some(bars) = &file.bars {
+            plots(&mut out, bars, &zone);
         }
-        findings(&mut out, section.report);
+        if !file.report.sha256.is_empty() {
+            findings(&mut out, &file.report);
+        }
         out.push_str("</section>");
     }
     out.push_str("</body></html>\n");
@@ -69,6 +68,12 @@ fn summary(out: &mut String, report: &DataReport) {
             let _ = write!(out, "<p class=\"verdict no\">Does not load: {}{hint}</p>", escaped(why));
         }
     }
+    if let Some(why) = &report.series_refusal {
+        let _ = write!(out, "<p class=\"verdict no\">The files do not make one series: {}</p>", escaped(why));
+    }
+    if report.sha256.is_empty() {
+        return;
+    }
     if !report.suggestions.is_empty() {
         out.push_str("<h2>What to try</h2><ul>");
         for suggestion in &report.suggestions {
@@ -93,54 +98,45 @@ fn summary(out: &mut String, report: &DataReport) {
     out.push_str("</table>");
 }
 
-fn plots(out: &mut String, bars: &Bars) {
+fn plots(out: &mut String, bars: &Bars, zone: &TimeZone) {
     let mut figure = |title: &str, svg: Option<String>| {
         if let Some(svg) = svg {
             let _ = write!(out, "<h2>{title}</h2>{svg}");
         }
     };
-    figure("Close <small>(rings: jumps)</small>", Some(plot::price(bars)));
-    figure("Volume", bars.has_volume().then(|| plot::volume(bars)));
-    figure("Bars over time <small>(a hole is missing data)</small>", Some(plot::coverage(bars)));
+    let slots = Slots::new(bars, zone);
+    let hours =
+        format!("Mean size of a return by time of day <small>({})</small>", escaped(zone.iana_name().unwrap_or("UTC")));
+    figure("Close <small>(rings: jumps)</small>", Some(plot::price(bars, &slots)));
+    figure("Volume", bars.has_volume().then(|| plot::volume(bars, &slots)));
+    figure(
+        "Bars over time <small>(without usual nights and weekends: a hole is missing data)</small>",
+        Some(plot::coverage(&slots)),
+    );
     figure("Returns <small>in robust standard deviations, counts on a logarithmic scale</small>", plot::returns(bars));
-    figure("Mean size of a return by time of day <small>(UTC)</small>", plot::time_of_day(bars));
+    figure(&hours, plot::time_of_day(bars, zone));
+}
+
+fn finding(out: &mut String, Named { name, count, examples }: &Named<'_>) {
+    let examples: Vec<String> = examples.iter().map(|e| format!("{}: {}", e.line, escaped(&e.text))).collect();
+    let class = if *count == 0 { "n z" } else { "n" };
+    let (name, shown) = (escaped(name), examples.join("<br>"));
+    let _ = write!(out, "<tr><td class=\"{class}\">{count}</td><td>{name}</td><td class=\"soft\">{shown}</td></tr>");
 }
 
 fn findings(out: &mut String, report: &DataReport) {
     out.push_str("<h2>Findings</h2><table>");
-    let gaps = Finding { count: report.gaps.count, examples: report.gaps.examples.clone() };
-    let all = [
-        ("Jumps of 15 robust deviations or more", &report.jumps),
-        ("Runs of five or more equal bars", &report.stale),
-        ("Gaps (nights and weekends too)", &gaps),
-        ("Duplicate stamps", &report.duplicates),
-        ("Rows out of order", &report.unsorted),
-        ("Rows without a price", &report.missing_prices),
-        ("Rows without a volume", &report.missing_volumes),
-        ("Rows that cannot be read", &report.unreadable),
-        ("Open or close outside low to high", &report.ohlc_violations),
-        ("Prices of zero or below", &report.non_positive_prices),
-        ("Negative volumes", &report.negative_volumes),
-        ("Rows without trades (volume 0)", &report.zero_volume),
-        ("Flat bars (open = high = low = close)", &report.flat),
-    ];
-    for (name, finding) in all {
-        let examples: Vec<String> =
-            finding.examples.iter().map(|e| format!("{}: {}", e.line, escaped(&e.text))).collect();
-        let class = if finding.count == 0 { "n z" } else { "n" };
-        let _ = write!(
-            out,
-            "<tr><td class=\"{class}\">{}</td><td>{name}</td><td class=\"soft\">{}</td></tr>",
-            finding.count,
-            examples.join("<br>")
-        );
+    report.of_bars().iter().for_each(|named| finding(out, named));
+    if report.before_repair {
+        out.push_str("<tr><th></th><th>as they stand in the file, before --repair</th><th></th></tr>");
     }
+    report.of_rows().iter().for_each(|named| finding(out, named));
     if let Some(hours) = &report.hours {
         let days: Vec<String> = hours.worst_days.iter().map(|(day, n)| format!("{day}: {n} missing")).collect();
         let lines = [
-            (hours.missing_bars, "Bars missing inside the hours of trading", days.join("<br>")),
-            (hours.days_without_bars, "Days of trading without any bar", String::new()),
-            (hours.unusual_bars, "Bars outside the hours of trading", String::new()),
+            (hours.missing_bars, "bars missing inside the hours of trading", days.join("<br>")),
+            (hours.days_without_bars, "days of trading without any bar", hours.empty_days.join("<br>")),
+            (hours.unusual_bars, "bars outside the hours of trading", String::new()),
         ];
         for (count, name, text) in lines {
             let _ = write!(out, "<tr><td class=\"n\">{count}</td><td>{name}</td><td class=\"soft\">{text}</td></tr>");
@@ -152,8 +148,8 @@ fn findings(out: &mut String, report: &DataReport) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use gigabar_market::check::check;
-    use gigabar_market::load::{LoadOptions, load};
+    use gigabar_market::check::check_files;
+    use gigabar_market::load::LoadOptions;
 
     use super::*;
 
@@ -164,13 +160,13 @@ mod tests {
         let rows: String =
             (1..=28).map(|d| format!("2024-02-{d:02},1,2,1,{},5\n", 1.0 + f64::from(d % 3) / 4.0)).collect();
         std::fs::write(&path, format!("date,open,high,low,close,volume\n{rows}")).unwrap();
-        let reports = check(&path, &LoadOptions::default()).unwrap();
-        let bars = load(&path, &LoadOptions::default()).unwrap().bars;
-        let page = render(&[Section { report: &reports[0], bars: Some(bars) }]);
+        let (mut files, _) = check_files(&[&path, &folder.path().join("none.csv")], &LoadOptions::default());
+        let page = render(&files, None);
         assert!(page.contains("&lt;b&gt;.csv") && !page.contains("<b>.csv"));
+        assert!(page.contains("none.csv: cannot be read"));
         assert_eq!(page.matches("<svg").count(), 4);
         assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("NaN"));
-        let without = render(&[Section { report: &reports[0], bars: None }]);
-        assert!(!without.contains("<svg"));
+        files[0].bars = None;
+        assert!(!render(&files, None).contains("<svg"));
     }
 }

@@ -165,3 +165,74 @@ fn a_stopped_conversion_leaves_no_file_and_can_be_run_again() {
         assert!(!bench.path(&format!("{name}.tmp")).exists());
     }
 }
+
+fn json(output: &std::process::Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}\n{}", shown(output)))
+}
+
+/// Whatever goes wrong, and whatever is written: with --json, stdout is JSON.
+#[test]
+fn json_is_never_empty() {
+    let bench = Bench::new();
+    bench.bars("bars.csv", 300);
+    split(&bench, "bars.csv", 120);
+    bench.write("empty.csv", "").write("rubbish.csv", "what\never\n").write("header.csv", "date,close\n");
+    for (words, want) in [
+        ("none.csv", "none.csv: cannot be read"),
+        ("empty.csv", "empty.csv: is empty"),
+        ("rubbish.csv", "rubbish.csv"),
+        ("header.csv", "header.csv"),
+        ("bars.csv --tz Mars", "Mars"),
+        ("bars.csv --from soon", "soon"),
+        ("bars.csv --resample 7h", "7h"),
+    ] {
+        let output = bench.run(&format!("data check {words} --json"));
+        let report = json(&output);
+        assert!(report["refusal"].as_str().unwrap().contains(want), "{words}: {report}");
+        assert_eq!((output.status.code(), &report["loads"]), (Some(2), &serde_json::Value::Bool(false)), "{words}");
+    }
+    let mixed = json(&bench.run("data check bars.csv none.csv --json"));
+    assert_eq!(
+        (&mixed[0]["loads"], &mixed[1]["loads"], &mixed[1]["path"]),
+        (&true.into(), &false.into(), &"none.csv".into())
+    );
+    let apart = json(&bench.run("data check bars.csv first.csv --json"));
+    assert!(apart[0]["series_refusal"].as_str().unwrap().contains("both have bars at"), "{apart}");
+    for words in ["data check bars.csv --html no/where.html", "data convert none.csv --out x.csv", "data synth market"]
+    {
+        let failed = bench.run(&format!("{words} --json"));
+        assert!(json(&failed)["error"].is_string() && failed.status.code() == Some(2), "{}", shown(&failed));
+    }
+    let written = json(&bench.run("data convert first.csv second.csv --out x.parquet --resample 2h --json"));
+    assert_eq!(
+        (&written["path"], &written["bars"], &written["interval_ns"]),
+        (&"x.parquet".into(), &150.into(), &7_200_000_000_000i64.into())
+    );
+    assert_eq!((&written["first"], written["notes"].as_array().unwrap().len()), (&"2020-01-01T00:00:00Z".into(), 1));
+    assert_eq!(json(&bench.run("data synth planted --bars 9 --out y.csv --json"))["bars"], 9);
+}
+
+/// The repaired file comes clean, the days of the page are those of --tz.
+#[test]
+fn what_a_flag_mends_is_no_longer_found() {
+    let bench = Bench::new();
+    let row = |i: usize| {
+        let wave = 100.0 + (1.7 * i as f64).sin();
+        let adjusted = wave / 4.0;
+        let close = if i < 120 { wave } else { adjusted };
+        format!("2024-{:02}-{:02},{close},{close},{close},{close},{adjusted},10\n", 1 + i / 28, 1 + i % 28)
+    };
+    let rows: String = (0..200).map(row).collect();
+    bench.write("split.csv", &format!("date,open,high,low,close,adj close,volume\n{rows}"));
+    let raw = good(&bench, "data check split.csv");
+    assert!(
+        raw.contains("       1  jumps of 15")
+            && raw.contains("like a 4:1 split")
+            && raw.contains("try         --adjust takes the splits out"),
+        "{raw}"
+    );
+    let adjusted = good(&bench, "data check split.csv --adjust");
+    assert!(adjusted.contains("       0  jumps of 15") && !adjusted.contains("try "), "{adjusted}");
+    let repaired = good(&bench, "data check split.csv --repair");
+    assert!(repaired.contains("as it stands in the file, before --repair"), "{repaired}");
+}

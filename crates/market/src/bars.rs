@@ -213,6 +213,11 @@ impl Bars {
         self.periods_per_year
     }
 
+    /// The columns.
+    pub fn columns(&self) -> &BarColumns {
+        &self.columns
+    }
+
     /// The columns, to build another table from.
     pub fn into_columns(self) -> BarColumns {
         self.columns

@@ -1,162 +1,35 @@
 //! What a file holds and what is wrong with it, counted: also for files that [`load`](crate::load::load) refuses.
+//!
+//! Rows are counted as they stand in the file. What bars show together (jumps, spikes, hours) is that of the bars as
+//! `adjust` and `repair` leave them, where they do.
 
+mod hours;
 mod oddities;
+mod report;
+mod series;
+mod suggest;
+mod weekdays;
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use serde::Serialize;
-
+use self::series::Series;
+use crate::Bars;
 use crate::calendar;
 use crate::load::table::{self, FaultKind, Table, UNKNOWN};
 use crate::load::{LoadError, LoadOptions, container, finish, order};
-use crate::time::{interval, iso};
+use crate::time::iso;
 
-pub use oddities::Hours;
+pub use hours::Hours;
+pub use report::{DataReport, Example, Finding, Gaps, MAX_DAYS, MAX_EXAMPLES, Named, Order};
 
-/// Examples kept of each finding.
-pub const MAX_EXAMPLES: usize = 5;
-
-/// Everything found in a file (or a member of an archive), from and to aside: what [`crate::load::load`] would cut off
-/// is counted too.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct DataReport {
-    /// The file.
-    pub path: String,
-    /// Hex SHA-256 of its bytes as stored.
-    pub sha256: String,
-    /// How it is laid out.
-    pub dialect: String,
-    /// What the numbers of examples count, from 1: `line` of the unpacked text, `row` of Parquet, `record` of DBN.
-    pub counted: &'static str,
-    /// Whether it loads with the same options.
-    pub loads: bool,
-    /// Why not.
-    pub refusal: Option<String>,
-    /// What would mend that.
-    pub hint: Option<String>,
-    /// What loading notes; what reading notes, when the file doesn't load.
-    pub notes: Vec<String>,
-    /// Symbols in file order; empty where the file has no such column.
-    pub symbols: Vec<String>,
-    /// Rows of the file (of the chosen symbol), unreadable ones included.
-    pub rows: usize,
-    /// Earliest stamp, UTC.
-    pub first: Option<String>,
-    /// Latest stamp, UTC.
-    pub last: Option<String>,
-    /// Earliest stamp, UTC nanoseconds.
-    pub first_ts: Option<i64>,
-    /// Latest stamp, UTC nanoseconds.
-    pub last_ts: Option<i64>,
-    /// How the stamps run down the file.
-    pub order: Order,
-    /// Median distance of distinct stamps, nanoseconds; 0 where there is none.
-    pub interval_ns: i64,
-    /// Bars per year: the option's, else what the stamps show. `None` where there is no interval.
-    pub periods_per_year: Option<f64>,
-    /// Whether Saturdays show a market that never closes.
-    pub always_open: bool,
-    /// Whether any row has volume.
-    pub has_volume: bool,
-    /// Distances of more than one and a half intervals.
-    pub gaps: Gaps,
-    /// Rows whose stamp (of the same symbol) an earlier line has.
-    pub duplicates: Finding,
-    /// Rows earlier than the one before, against the order of the file.
-    pub unsorted: Finding,
-    /// Rows with a price missing or not a number.
-    pub missing_prices: Finding,
-    /// Rows with a volume missing or not a number.
-    pub missing_volumes: Finding,
-    /// Rows without a time stamp, or with too many or too few fields.
-    pub unreadable: Finding,
-    /// Rows with high < low, or open or close outside them.
-    pub ohlc_violations: Finding,
-    /// Rows with a price of zero or below.
-    pub non_positive_prices: Finding,
-    /// Rows with a volume below zero.
-    pub negative_volumes: Finding,
-    /// Rows with volume 0, where the file has a volume column.
-    pub zero_volume: Finding,
-    /// Rows whose high equals their low.
-    pub flat: Finding,
-    /// Closes 15 robust standard deviations or more from the one before, in order of time.
-    pub jumps: Finding,
-    /// Days and ratios of jumps that look like splits.
-    pub likely_splits: Vec<String>,
-    /// Runs of five or more bars with the same four prices.
-    pub stale: Finding,
-    /// Bars in the longest of them.
-    pub longest_stale_run: usize,
-    /// When the market trades, where the bars show it.
-    pub hours: Option<Hours>,
-    /// Flags that would mend what was found.
-    pub suggestions: Vec<String>,
-}
-
-impl DataReport {
-    /// The interval and how many bars make a year, for people: `1 d, 252 bars a year`.
-    pub fn pace(&self) -> String {
-        let a_year = self.periods_per_year.map_or_else(|| "–".into(), |n| format!("{}", (n * 100.0).round() / 100.0));
-        format!("{}, {a_year} bars a year", interval(self.interval_ns))
-    }
-}
-
-/// How stamps run down a file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Order {
-    /// Oldest first.
-    #[default]
-    Ascending,
-    /// Newest first.
-    Descending,
-    /// Ascending (or descending) within each symbol, one symbol after the other or mixed.
-    Grouped,
-    /// None of these.
-    Unsorted,
-}
-
-/// How often something occurs, and where first.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Finding {
-    /// Occurrences, in rows.
-    pub count: usize,
-    /// The first [`MAX_EXAMPLES`].
-    pub examples: Vec<Example>,
-}
-
-/// One occurrence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Example {
-    /// Line (row, record) of the file.
-    pub line: u64,
-    /// What is there.
-    pub text: String,
-}
-
-/// Distances between neighbouring distinct stamps (of all symbols together) longer than 1.5 intervals. A distance d
-/// lacks round(d / interval) − 1 bars. Nights and weekends of a session market are gaps like any other.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Gaps {
-    /// Number of gaps.
-    pub count: usize,
-    /// Bars lacking in all of them.
-    pub missing_bars: u64,
-    /// The longest distance between neighbours, gap or not, nanoseconds.
-    pub longest_ns: i64,
-    /// The first [`MAX_EXAMPLES`]: the line after the gap.
-    pub examples: Vec<Example>,
-}
-
-impl Finding {
-    fn add(&mut self, line: u64, text: impl FnOnce() -> String) {
-        self.count += 1;
-        if self.examples.len() < MAX_EXAMPLES {
-            self.examples.push(Example { line, text: text() });
-        }
-    }
+/// A file (or a member of an archive) and the bars it loads as.
+#[derive(Debug)]
+pub struct Checked {
+    /// What was found.
+    pub report: DataReport,
+    /// The bars, where it loads.
+    pub bars: Option<Bars>,
 }
 
 /// Reads a file leniently and counts what it holds: one report, or of an archive one for each member.
@@ -164,23 +37,61 @@ impl Finding {
 /// # Errors
 /// [`LoadError`] when the file holds no rows at all: it cannot be read, is no text, or its columns cannot be told.
 pub fn check(path: &Path, options: &LoadOptions) -> Result<Vec<DataReport>, LoadError> {
-    let stored = container::read(path)?;
-    let report = |part| Ok(of_table(table::read(part, options)?, &stored.sha256, options));
-    stored.parts.into_iter().map(report).collect()
+    let (tables, sha256) = tables(path, options)?;
+    Ok(tables.into_iter().map(|table| of_table(table, &sha256, options).report).collect())
 }
 
-fn of_table(mut table: Table, sha256: &str, options: &LoadOptions) -> DataReport {
+/// Reads files that are to make one series. One that cannot be read has a report that says why; the error is that of
+/// the files together, where each of them loads.
+pub fn check_files<P: AsRef<Path>>(paths: &[P], options: &LoadOptions) -> (Vec<Checked>, Option<LoadError>) {
+    let read: Vec<_> = paths.iter().map(|path| (path.as_ref(), tables(path.as_ref(), options))).collect();
+    let n_tables: usize = read.iter().filter_map(|(_, read)| read.as_ref().ok()).map(|(tables, _)| tables.len()).sum();
+    let mut all: Vec<Table> = Vec::new();
+    let mut out: Vec<Checked> = Vec::new();
+    for (path, read) in read {
+        match read {
+            Ok((tables, sha256)) => {
+                // Kept for the series they make together.
+                all.extend(tables.iter().filter(|_| n_tables > 1).cloned());
+                out.extend(tables.into_iter().map(|table| of_table(table, &sha256, options)));
+            }
+            Err(error) => out.push(Checked { report: DataReport::refused(path, &error), bars: None }),
+        }
+    }
+    let each_loads = out.iter().all(|checked| checked.report.loads);
+    let apart = if each_loads && n_tables > 1 { finish(&all, options).err() } else { None };
+    if let Some(error) = &apart {
+        out.iter_mut().for_each(|checked| checked.report.series_refusal = Some(error.to_string()));
+    }
+    (out, apart)
+}
+
+fn tables(path: &Path, options: &LoadOptions) -> Result<(Vec<Table>, String), LoadError> {
+    let stored = container::read(path)?;
+    let tables = stored.parts.into_iter().map(|part| table::read(part, options)).collect::<Result<_, _>>()?;
+    Ok((tables, stored.sha256))
+}
+
+fn of_table(mut table: Table, sha256: &str, options: &LoadOptions) -> Checked {
     let verdict = finish(std::slice::from_ref(&table), options);
+    let series = Series::new(&table, options);
     if let Some(name) = &options.symbol
         && !table.symbols.is_empty()
     {
         only(&mut table, name);
     }
     let mut report = empty(&table, sha256);
+    report.before_repair = options.repair;
+    let mut bars = None;
     match verdict {
-        Ok(loaded) => (report.loads, report.notes) = (true, loaded.notes),
+        Ok(loaded) => (report.loads, report.notes, bars) = (true, loaded.notes, Some(loaded.bars)),
         Err(error) => {
             report.hint = error.hint();
+            if matches!(error, LoadError::Range { .. })
+                && let Some(columns) = order::better(&table)
+            {
+                report.hint = Some(format!("the columns look like {columns}: pass --columns {columns}"));
+            }
             report.refusal = Some(error.to_string());
         }
     }
@@ -188,9 +99,11 @@ fn of_table(mut table: Table, sha256: &str, options: &LoadOptions) -> DataReport
     sequence(&table, &mut report);
     faults(&table, &mut report);
     values(&table, &mut report);
-    oddities::find(&table, options, &mut report);
-    report.suggestions = oddities::suggestions(&table, options, &report);
-    report
+    if let Some(series) = series {
+        oddities::find(&series, options, &mut report);
+    }
+    report.suggestions.extend(suggest::suggestions(&table, options, &report));
+    Checked { report, bars }
 }
 
 /// The rows of one symbol; those that could not be split into fields belong to any.
@@ -230,25 +143,28 @@ fn range(table: &Table, options: &LoadOptions, report: &mut DataReport) {
     report.always_open = calendar::is_always_open(&ts, interval);
     let shown = Some(calendar::periods_per_year(&ts, interval)).filter(|p| p.is_finite());
     report.periods_per_year = options.periods_per_year.or(shown);
-    for pair in stamped.windows(2) {
-        gap(pair[0].0, pair[1], interval, &mut report.gaps);
-    }
+    gaps(&stamped, interval, &mut report.gaps);
 }
 
-fn gap(before: i64, (after, line): (i64, u64), interval: i64, gaps: &mut Gaps) {
-    let distance = after - before;
-    gaps.longest_ns = gaps.longest_ns.max(distance);
-    let intervals = distance as f64 / interval as f64;
-    if intervals <= 1.5 {
-        return;
+fn gaps(stamped: &[(i64, u64)], interval: i64, gaps: &mut Gaps) {
+    let mut found = Vec::new();
+    for pair in stamped.windows(2) {
+        let distance = pair[1].0 - pair[0].0;
+        gaps.longest_ns = gaps.longest_ns.max(distance);
+        let intervals = distance as f64 / interval as f64;
+        if intervals > 1.5 {
+            let missing = intervals.round() as u64 - 1;
+            gaps.count += 1;
+            gaps.missing_bars += missing;
+            found.push((distance, pair, missing));
+        }
     }
-    let missing = intervals.round() as u64 - 1;
-    gaps.count += 1;
-    gaps.missing_bars += missing;
-    if gaps.examples.len() < MAX_EXAMPLES {
-        let text = format!("{missing} missing between {} and {}", iso(before), iso(after));
-        gaps.examples.push(Example { line, text });
-    }
+    found.sort_by_key(|&(distance, pair, _)| (std::cmp::Reverse(distance), pair[0].0));
+    let example = |(_, pair, missing): &(i64, &[(i64, u64)], u64)| Example {
+        line: pair[1].1,
+        text: format!("{missing} missing between {} and {}", iso(pair[0].0), iso(pair[1].0)),
+    };
+    gaps.examples = found.iter().take(MAX_EXAMPLES).map(example).collect();
 }
 
 /// Order and duplicates, per symbol.

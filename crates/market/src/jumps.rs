@@ -1,7 +1,7 @@
 //! Moves that a market seldom makes and a file's errors and splits often do.
 
-use crate::Bars;
 use crate::time::day;
+use crate::{BarColumns, Bars};
 
 /// A ratio is that of a split when it is this near, in logarithms. Apple's four splits since 2000 lie within 0.022 of
 /// their ratios, night included; its fall by 52 % in September 2000 lies 0.052 from one half.
@@ -13,6 +13,12 @@ const SPLIT_Z: f64 = 8.0;
 /// And by more than this many of those of the twenty bars before: oil's fall by half in April 2020 was 7 of them,
 /// Oracle's split in January 2000 was 8.3.
 const LOCAL_Z: f64 = 8.0;
+/// Shares traded grow with their number in a split, and a little beyond; of a crash they grow many times more.
+const MOST_SHARES: f64 = 2.5;
+/// In a reverse split shares traded get fewer; of a takeover they grow.
+const MOST_MERGED: f64 = 1.5;
+/// Bars on either side of a jump that show prices and volumes before and after.
+const AROUND: usize = 20;
 /// Bars that show what is usual.
 const MIN_BARS: usize = 60;
 /// Robust standard deviations that make a move suspicious. Real markets have some: they are to be looked at, not
@@ -60,7 +66,8 @@ pub struct Jump {
 
 /// Jumps of `min_z` robust deviations or more, in order of time. None where prices hardly ever move, and none of fewer
 /// than sixty bars: what is usual needs some to show.
-pub fn jumps(open: &[f64], close: &[f64], min_z: f64) -> Vec<Jump> {
+pub fn jumps(bars: &BarColumns, min_z: f64) -> Vec<Jump> {
+    let close = &bars.close;
     if close.len() < MIN_BARS {
         return Vec::new();
     }
@@ -70,10 +77,11 @@ pub fn jumps(open: &[f64], close: &[f64], min_z: f64) -> Vec<Jump> {
         let z = z(row);
         let is_one = z.abs() >= min_z && z.is_finite();
         is_one.then(|| {
-            let (closes, before, open, close) = (close, close[row - 1], open[row], close[row]);
-            let jump = Jump { row, before, open, close, z, split: None };
-            let split = ratio(before, open).filter(|_| z.abs() >= SPLIT_Z && stays(closes, &jump));
-            Jump { split, ..jump }
+            let jump = Jump { row, before: close[row - 1], open: bars.open[row], close: close[row], z, split: None };
+            let is_split = |ratio: &(u32, u32)| {
+                z.abs() >= SPLIT_Z && stays(close, &jump) && trades_alike(&bars.volume, row, *ratio)
+            };
+            Jump { split: ratio(jump.before, jump.open).filter(is_split), ..jump }
         })
     };
     (1..close.len()).filter_map(jump).collect()
@@ -82,7 +90,6 @@ pub fn jumps(open: &[f64], close: &[f64], min_z: f64) -> Vec<Jump> {
 /// Whether a jump stands out of the days around it as a split does: far beyond the moves of the bars before it, to a
 /// level that stays.
 fn stays(close: &[f64], jump: &Jump) -> bool {
-    const AROUND: usize = 20;
     let row = jump.row;
     let (mut before, mut after) =
         (close[row.saturating_sub(AROUND)..row].to_vec(), close[row..close.len().min(row + AROUND)].to_vec());
@@ -92,10 +99,19 @@ fn stays(close: &[f64], jump: &Jump) -> bool {
     moved.abs() > LOCAL_Z * usual && ((before / after).ln() - moved).abs() < 0.35 * moved.abs()
 }
 
+/// Whether the volumes before and after are those of a split rather than of news; true without volumes.
+fn trades_alike(volume: &[f64], row: usize, (new, old): (u32, u32)) -> bool {
+    let usual = |rows: std::ops::Range<usize>| {
+        median(&mut volume[rows].iter().copied().filter(|v| v.is_finite() && *v > 0.0).collect::<Vec<_>>())
+    };
+    let before = usual(row.saturating_sub(AROUND)..row);
+    let Some((before, after)) = before.zip(usual(row..volume.len().min(row + AROUND))) else { return true };
+    after < before * if new > old { MOST_SHARES * f64::from(new) / f64::from(old) } else { MOST_MERGED }
+}
+
 /// What to say of bars that look as if splits were left in.
 pub fn split_note(bars: &Bars) -> Option<String> {
-    let found: Vec<Jump> =
-        jumps(bars.open(), bars.close(), SPLIT_Z).into_iter().filter(|jump| jump.split.is_some()).collect();
+    let found: Vec<Jump> = jumps(bars.columns(), SPLIT_Z).into_iter().filter(|jump| jump.split.is_some()).collect();
     let first = found.first()?;
     let named = |jump: &Jump| {
         let (new, old) = jump.split.unwrap_or_default();
@@ -108,8 +124,9 @@ pub fn split_note(bars: &Bars) -> Option<String> {
     Some(format!("prices jump as at {word}: {}{more}; nothing is adjusted", shown.join(", ")))
 }
 
-/// Median and robust standard deviation of the log returns that are not 0.
-fn robust(close: &[f64]) -> Option<(f64, f64)> {
+/// Median and robust standard deviation (1.4826 times the median absolute deviation) of the log returns that are not 0;
+/// `None` where there are none, or hardly any different.
+pub fn robust(close: &[f64]) -> Option<(f64, f64)> {
     let mut returns: Vec<f64> =
         close.windows(2).map(|w| (w[1] / w[0]).ln()).filter(|r| r.is_finite() && *r != 0.0).collect();
     let center = median(&mut returns)?;
@@ -118,7 +135,8 @@ fn robust(close: &[f64]) -> Option<(f64, f64)> {
     (sigma > 0.0).then_some((center, sigma))
 }
 
-fn median(values: &mut [f64]) -> Option<f64> {
+/// The upper of the two middle ones where their number is even.
+pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     let middle = values.len() / 2;
     if values.is_empty() {
         return None;
@@ -130,13 +148,35 @@ fn median(values: &mut [f64]) -> Option<f64> {
 fn ratio(before: f64, open: f64) -> Option<(u32, u32)> {
     let log = (before / open).ln();
     let distance = |(new, old): (u32, u32)| (log.abs() - (f64::from(new) / f64::from(old)).ln()).abs();
-    let best = RATIOS.into_iter().min_by(|a, b| distance(*a).total_cmp(&distance(*b)))?;
+    // Companies merge whole numbers of shares into one: 2:3 is no reverse split, but a bid.
+    let known = |(_, old): &(u32, u32)| log > 0.0 || *old == 1;
+    let best = RATIOS.into_iter().filter(known).min_by(|a, b| distance(*a).total_cmp(&distance(*b)))?;
     (distance(best) < NEAR).then_some(if log > 0.0 { best } else { (best.1, best.0) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn flat(close: Vec<f64>, volume: Vec<f64>) -> BarColumns {
+        BarColumns { open: close.clone(), high: close.clone(), low: close.clone(), close, volume, ts: Vec::new() }
+    }
+
+    /// A jump to `to` and volumes that rise to `traded` of what they were.
+    fn split(to: f64, traded: f64) -> Option<(u32, u32)> {
+        let at = |i: u32| if i < 60 { 1.0 } else { to };
+        let close = (0..120).map(|i| at(i) * (100.0 + f64::from(i * i % 7) / 10.0)).collect();
+        let volume = (0..120).map(|i| if i < 60 { 1000.0 } else { 1000.0 * traded }).collect();
+        jumps(&flat(close, volume), SPLIT_Z).first().and_then(|jump| jump.split)
+    }
+
+    #[test]
+    fn volumes_tell_splits_from_news() {
+        assert_eq!([split(0.5, 2.0), split(0.5, 1.0), split(0.5, 9.0)], [Some((2, 1)), Some((2, 1)), None]);
+        assert_eq!([split(10.0, 0.1), split(10.0, 1.0), split(2.0, 4.0)], [Some((1, 10)), Some((1, 10)), None]);
+        // No company merges three shares into two: it is a bid, or oil after it was paid for to be taken away.
+        assert_eq!([split(1.5, 0.7), split(1.0 / 1.5, 1.5)], [None, Some((3, 2))]);
+    }
 
     #[test]
     fn splits_are_told_from_crashes() {
@@ -151,8 +191,8 @@ mod tests {
     fn a_jump_stands_out_of_what_is_usual() {
         let mut close: Vec<f64> = (0..200).map(|i| 100.0 + f64::from(i * i % 7)).collect();
         close[120] = 300.0;
-        let found = jumps(&close, &close, 15.0);
+        let found = jumps(&flat(close, vec![0.0; 200]), 15.0);
         assert_eq!(found.iter().map(|jump| jump.row).collect::<Vec<_>>(), [120, 121]);
-        assert!(jumps(&[1.0; 500], &[1.0; 500], 1.0).is_empty());
+        assert!(jumps(&flat(vec![1.0; 500], vec![1.0; 500]), 1.0).is_empty());
     }
 }

@@ -3,16 +3,17 @@
 use std::fmt::Write;
 
 use gigabar_market::Bars;
-use gigabar_market::jumps::{SUSPICIOUS_Z, jumps};
+use gigabar_market::jumps::{SUSPICIOUS_Z, jumps, robust};
 use gigabar_market::time::{DAY_NS, day};
+use jiff::tz::TimeZone;
+
+use super::slots::{Slots, local, of_day_ns};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 240.0;
 const LEFT: f64 = 70.0;
 const BOTTOM: f64 = 20.0;
 const TOP: f64 = 8.0;
-/// Columns of a plot over time.
-const COLUMNS: usize = 480;
 /// Prices are drawn on a logarithmic scale where the highest is more than this many times the lowest.
 const LOG_FROM: f64 = 5.0;
 
@@ -74,43 +75,26 @@ fn x(place: f64) -> f64 {
 }
 
 /// First, middle and last day under a plot over time.
-fn days(out: &mut String, first: i64, last: i64) {
+fn days(out: &mut String, slots: &Slots) {
     for (place, anchor) in [(0.0, "start"), (0.5, "middle"), (1.0, "end")] {
-        let ts = first + ((last - first) as f64 * place) as i64;
-        let _ = write!(
-            out,
-            "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
-            x(place),
-            HEIGHT - 5.0,
-            day(ts)
-        );
+        let (at, below) = (x(place), HEIGHT - 5.0);
+        let day = slots.day(place);
+        let _ = write!(out, "<text x=\"{at:.1}\" y=\"{below}\" text-anchor=\"{anchor}\">{day}</text>");
     }
 }
 
-fn span(bars: &Bars) -> (i64, i64) {
-    let ts = bars.ts();
-    (ts.first().copied().unwrap_or_default(), ts.last().copied().unwrap_or_default())
-}
-
-/// Column of a stamp.
-fn column(ts: i64, (first, last): (i64, i64)) -> usize {
-    let place = (ts - first) as f64 / (last - first).max(1) as f64;
-    ((place * COLUMNS as f64) as usize).min(COLUMNS - 1)
-}
-
 /// Closes, each column's lowest and highest, with rings around jumps.
-pub(super) fn price(bars: &Bars) -> String {
-    let span = span(bars);
+pub(super) fn price(bars: &Bars, slots: &Slots) -> String {
     let (low, high) = bars.close().iter().fold((f64::MAX, f64::MIN), |(l, h), &c| (l.min(c), h.max(c)));
     let axis = Axis::new(low, high, high > LOG_FROM * low);
     let mut out = axis.frame();
     out.push_str("<path class=\"line\" d=\"");
-    let columns: Vec<usize> = bars.ts().iter().map(|&ts| column(ts, span)).collect();
+    let (columns, n) = (&slots.columns, slots.n as f64);
     let mut start = 0;
     for group in columns.chunk_by(|a, b| a == b) {
         let closes = &bars.close()[start..start + group.len()];
         let (low, high) = closes.iter().fold((f64::MAX, f64::MIN), |(l, h), &c| (l.min(c), h.max(c)));
-        let at = x((group[0] as f64 + 0.5) / COLUMNS as f64);
+        let at = x((group[0] as f64 + 0.5) / n);
         let _ = write!(out, "{}{at:.1} {:.1}", if start == 0 { 'M' } else { 'L' }, axis.y(closes[0]));
         if group.len() > 1 {
             let _ = write!(out, "V{:.1}V{:.1}", axis.y(low), axis.y(high));
@@ -118,8 +102,8 @@ pub(super) fn price(bars: &Bars) -> String {
         start += group.len();
     }
     out.push_str("\"/>");
-    for jump in jumps(bars.open(), bars.close(), SUSPICIOUS_Z).iter().take(100) {
-        let at = x((columns[jump.row] as f64 + 0.5) / COLUMNS as f64);
+    for jump in jumps(bars.columns(), SUSPICIOUS_Z).iter().take(100) {
+        let at = x((columns[jump.row] as f64 + 0.5) / n);
         let title = format!("{} close {} after {}", day(bars.ts()[jump.row]), jump.close, jump.before);
         let _ = write!(
             out,
@@ -127,7 +111,7 @@ pub(super) fn price(bars: &Bars) -> String {
             axis.y(jump.close)
         );
     }
-    days(&mut out, span.0, span.1);
+    days(&mut out, slots);
     out + "</svg>"
 }
 
@@ -149,51 +133,30 @@ fn rectangles(axis: &Axis, heights: &[f64]) -> String {
     out
 }
 
-/// Sums over equal stretches of time: whole weeks, days in short files, so that weekends do not show as waves.
-fn by_time(bars: &Bars, value: impl Fn(usize) -> f64) -> Vec<f64> {
-    const ENOUGH: i64 = 30;
-    let (first, last) = span(bars);
-    let unit = match last - first {
-        long if long > ENOUGH * 7 * DAY_NS => 7 * DAY_NS,
-        long if long > ENOUGH * DAY_NS => DAY_NS,
-        short => short / COLUMNS as i64 + 1,
-    };
-    let width = unit * ((last - first) / unit / COLUMNS as i64 + 1);
-    let mut sums = vec![0.0; ((last - first) / width + 1) as usize];
-    for (t, &ts) in bars.ts().iter().enumerate() {
-        sums[((ts - first) / width) as usize] += value(t);
-    }
-    sums
-}
-
-fn over_time(bars: &Bars, heights: &[f64]) -> String {
+fn over_time(slots: &Slots, value: impl Fn(usize) -> f64) -> String {
+    let mut heights = vec![0.0; slots.n];
+    slots.columns.iter().enumerate().for_each(|(t, &column)| heights[column] += value(t));
     let axis = Axis::new(0.0, heights.iter().copied().fold(0.0, f64::max), false);
-    let mut out = rectangles(&axis, heights);
-    let (first, last) = span(bars);
-    days(&mut out, first, last);
+    let mut out = rectangles(&axis, &heights);
+    days(&mut out, slots);
     out + "</svg>"
 }
 
 /// Sum of volume.
-pub(super) fn volume(bars: &Bars) -> String {
-    over_time(bars, &by_time(bars, |t| bars.volume()[t]))
+pub(super) fn volume(bars: &Bars, slots: &Slots) -> String {
+    over_time(slots, |t| bars.volume()[t])
 }
 
 /// Number of bars.
-pub(super) fn coverage(bars: &Bars) -> String {
-    over_time(bars, &by_time(bars, |_| 1.0))
+pub(super) fn coverage(slots: &Slots) -> String {
+    over_time(slots, |_| 1.0)
 }
 
 /// Histogram of log returns over their robust standard deviation, −12 to 12.
 pub(super) fn returns(bars: &Bars) -> Option<String> {
     const HALF: usize = 48;
     let returns: Vec<f64> = bars.close().windows(2).map(|w| (w[1] / w[0]).ln()).collect();
-    let mut sizes: Vec<f64> = returns.iter().map(|r| r.abs()).filter(|r| *r > 0.0).collect();
-    if sizes.is_empty() {
-        return None;
-    }
-    let middle = sizes.len() / 2;
-    let sigma = 1.4826 * *sizes.select_nth_unstable_by(middle, f64::total_cmp).1;
+    let (_, sigma) = robust(bars.close())?;
     let mut counts = [0.0f64; 2 * HALF + 1];
     for r in &returns {
         let bin = (r / sigma * 4.0).round().clamp(-(HALF as f64), HALF as f64) as i64 + HALF as i64;
@@ -218,14 +181,14 @@ pub(super) fn returns(bars: &Bars) -> Option<String> {
 }
 
 /// Mean absolute log return by time of day, for bars shorter than six hours.
-pub(super) fn time_of_day(bars: &Bars) -> Option<String> {
+pub(super) fn time_of_day(bars: &Bars, zone: &TimeZone) -> Option<String> {
     if bars.interval_ns() > DAY_NS / 4 {
         return None;
     }
     let slots = ((DAY_NS / bars.interval_ns().max(1)) as usize).clamp(4, 96);
     let (mut sums, mut counts) = (vec![0.0; slots], vec![0.0f64; slots]);
     for (t, w) in bars.close().windows(2).enumerate() {
-        let slot = (bars.ts()[t + 1].rem_euclid(DAY_NS) as f64 / DAY_NS as f64 * slots as f64) as usize;
+        let slot = (of_day_ns(&local(bars.ts()[t + 1], zone)) as f64 / DAY_NS as f64 * slots as f64) as usize;
         sums[slot] += (w[1] / w[0]).ln().abs();
         counts[slot] += 1.0;
     }

@@ -14,6 +14,8 @@ use super::{LoadError, LoadOptions, Place};
 const OPEN_DATE_ROWS: usize = 60;
 /// Share of bars that may violate the usual column order before another is suspected.
 const SUSPICIOUS: f64 = 0.05;
+/// Bars that may contradict a header.
+const ENOUGH: usize = 20;
 
 /// How dates like `01/02/2024` are read: as the option says, else as a number above 12 shows, else as keeps the file
 /// sorted. `None` when the first rows hold no such date; then none is taken for a stamp further down.
@@ -81,6 +83,21 @@ pub(crate) fn suspicion(table: &Table) -> Option<LoadError> {
     if !table.layout.guessed {
         return None;
     }
+    let (first, bad, order) = misplaced(table)?;
+    let (path, at, rows) = (table.path.clone(), (table.place)(table.lines[first]), table.lines.len());
+    Some(LoadError::ColumnOrder { path, at, bad, rows, looks_like: described(&table.layout, order) })
+}
+
+/// The order of columns, as the option wants it, that the bars of a file speak for, whatever its header says, when they
+/// contradict the one it is read in. A few rows speak for nothing against a header.
+pub(crate) fn better(table: &Table) -> Option<String> {
+    misplaced(table)
+        .filter(|_| table.layout.guessed || table.lines.len() >= ENOUGH)
+        .map(|(_, _, order)| described(&table.layout, order))
+}
+
+/// The first bar that violates the order of columns, the number of them where they are many, and the order that fits.
+fn misplaced(table: &Table) -> Option<(usize, usize, [usize; 4])> {
     let rows = table.lines.len();
     let mut bad = (0..rows).filter(|&row| violates(table.prices(row)));
     let first = bad.next()?;
@@ -88,9 +105,7 @@ pub(crate) fn suspicion(table: &Table) -> Option<LoadError> {
     if (bad as f64) < SUSPICIOUS * rows as f64 {
         return None;
     }
-    let order = best_order(table)?;
-    let (path, at) = (table.path.clone(), (table.place)(table.lines[first]));
-    Some(LoadError::ColumnOrder { path, at, bad, rows, looks_like: described(&table.layout, order) })
+    Some((first, bad, best_order(table)?))
 }
 
 /// `order[i]` is the meaning (0 open … 3 close) of the i-th price column. Of the orders that (nearly) no bar violates,

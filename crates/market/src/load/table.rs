@@ -39,7 +39,7 @@ pub(crate) struct Fault {
 }
 
 /// Every row that has a time stamp, in file order, unvalidated; and what was wrong with the others.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Table {
     pub(crate) path: PathBuf,
     pub(crate) columns: BarColumns,

@@ -1,6 +1,7 @@
 //! Integration tests of gigabar-market, one binary.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod check;
 mod feature;
 mod feature_golden;
 mod frame;
