@@ -11,7 +11,7 @@ use super::dialect::{self, BLANKS, Layout};
 use super::number::{self, Number};
 use super::table::{Fault, FaultKind, Origin, Raw, Table, UNKNOWN};
 use super::time::{self, DateOrder, Moment};
-use super::{LoadError, LoadOptions, Place, lean, source};
+use super::{LoadError, LoadOptions, Place, lean, quotes, source};
 
 /// Reads a part's rows.
 pub(crate) fn read(mut part: Part, options: &LoadOptions) -> Result<Table, LoadError> {
@@ -22,8 +22,13 @@ pub(crate) fn read(mut part: Part, options: &LoadOptions) -> Result<Table, LoadE
         text = member.dated(&part.path, &text)?;
         notes.push(format!("{} in LEAN's layout: the date is that of its name", member.describe()));
     }
-    let (layout, rewritten) = dialect::detect(&part.path, &text, options)?;
+    let found = dialect::detect(&part.path, &text, options);
+    if found.is_err() {
+        quotes::check_any(&part.path, &text)?;
+    }
+    let (layout, rewritten) = found?;
     let text: &[u8] = if layout.delimiter == BLANKS { &rewritten } else { &text };
+    quotes::check(&part.path, text, layout.delimiter)?;
     let order = super::order::date_order(&part.path, text, &layout, options)?;
     let mut reader = Reader::new(&layout, order, Clock::new(zone));
     reader.read(text);

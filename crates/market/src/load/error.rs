@@ -37,6 +37,16 @@ pub enum LoadError {
         /// What was found.
         detail: &'static str,
     },
+    /// A quoted field that runs on over the end of its line.
+    #[error("{}, {at}: {}", path.display(), running_on(*until))]
+    Quote {
+        /// The file.
+        path: PathBuf,
+        /// Where the field begins.
+        at: Place,
+        /// The line on which it ends; none where it never does.
+        until: Option<u64>,
+    },
     /// No data at all.
     #[error("{}: is empty", path.display())]
     Empty {
@@ -389,6 +399,13 @@ pub enum LoadError {
         /// The other's.
         that: String,
     },
+}
+
+fn running_on(until: Option<u64>) -> String {
+    match until {
+        Some(line) => format!("a quoted field that begins here runs on to line {line}"),
+        None => "a quote is opened here and never closed".to_owned(),
+    }
 }
 
 /// The first dozen names, and how many more.

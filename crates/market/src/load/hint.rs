@@ -7,6 +7,9 @@ impl LoadError {
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Read { .. } | Self::NotText { .. } | Self::Empty { .. } | Self::TooFew { .. } => return None,
+            Self::Quote { .. } => {
+                "the rows behind a stray quote would be lost: remove it, double it inside a quoted field, or put the field on one line"
+            }
             Self::NoMember { .. } => "give ARCHIVE/MEMBER, or the archive alone for all its members",
             Self::Members { .. } => "give one of them, as ARCHIVE/MEMBER",
             Self::Format { remedy, .. } | Self::NotBarFile { remedy, .. } => remedy,

@@ -24,6 +24,7 @@ mod number;
 pub(crate) mod order;
 mod parquet;
 mod place;
+mod quotes;
 mod repair;
 pub(crate) mod rows;
 mod source;

@@ -7,7 +7,7 @@ use super::super::container::Part;
 use super::super::csv::for_each_record;
 use super::super::dialect::{self, Layout};
 use super::super::time::DateOrder;
-use super::super::{LoadError, LoadOptions, Place, order, source};
+use super::super::{LoadError, LoadOptions, Place, order, quotes, source};
 
 /// What may separate columns; of equals the first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
@@ -24,6 +24,7 @@ impl Lines {
     pub(super) fn open(mut part: Part, options: &LoadOptions) -> Result<(Self, Vec<String>, Roles), LoadError> {
         let text = source::text(&mut part)?;
         let layout = layout(&text);
+        quotes::check(&part.path, &text, layout.delimiter)?;
         // Its columns are found by name: an order of dates needs one of them.
         let order =
             if layout.roles.time.is_some() { order::date_order(&part.path, &text, &layout, options)? } else { None };
