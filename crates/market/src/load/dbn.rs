@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use dbn::decode::DbnMetadata;
 use dbn::decode::dbn::Decoder;
-use dbn::{OhlcvMsg, Schema, TsSymbolMap, UNDEF_PRICE};
+use dbn::{OhlcvMsg, RType, RecordHeader, Schema, TsSymbolMap, UNDEF_PRICE};
 
 use super::columns::Roles;
 use super::container::Part;
@@ -16,6 +16,12 @@ use super::time::in_bounds;
 use super::{LoadError, LoadOptions, Place};
 
 const NAMES: [&str; 7] = ["ts_event", "open", "high", "low", "close", "volume", "symbol"];
+/// The newest version read.
+const NEWEST: u8 = 3;
+/// Bytes before the metadata: `DBN`, the version, the metadata's length.
+const PREFIX: usize = 8;
+/// Length of a record, in its first byte, in words of so many bytes.
+const WORD: usize = 4;
 /// Prices to one unit.
 const DIVISOR: f64 = 1e9;
 
@@ -27,6 +33,11 @@ pub(crate) fn read(part: Part, options: &LoadOptions) -> Result<Table, LoadError
         let reason = "the columns of a DBN file are its schema's".to_owned();
         return Err(LoadError::Columns { path, given: options.columns.clone().unwrap_or_default(), reason });
     }
+    if bytes.get(3).is_some_and(|&version| version > NEWEST) {
+        let remedy = "fetch it as DBN of version 3, as CSV or as Parquet";
+        return Err(LoadError::Format { path, kind: "DBN of a version above 3", remedy });
+    }
+    whole(&bytes).map_err(broken)?;
     // A length that lies makes the decoder panic.
     let decoded = guarded(|| decode(&bytes));
     let read = decoded.ok_or_else(|| broken("its records are not as long as they say".to_owned()))?;
@@ -54,6 +65,25 @@ pub(crate) fn read(part: Part, options: &LoadOptions) -> Result<Table, LoadError
     let origin = Origin { path, place: Place::Record, dialect };
     let layout = Layout::of_columns(NAMES.map(str::to_owned).to_vec(), roles, Vec::new());
     Ok(read.raw.finish(layout, origin, notes))
+}
+
+/// Refuses a file that ends inside a record: the decoder takes that for its end.
+fn whole(bytes: &[u8]) -> Result<(), String> {
+    let length = bytes.get(4..PREFIX).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes);
+    let Some(mut rest) = bytes.get(PREFIX.saturating_add(length as usize)..) else {
+        return Err("ends inside its metadata".to_owned());
+    };
+    let mut record = 0_u64;
+    while let Some(&words) = rest.first() {
+        record += 1;
+        let size = usize::from(words) * WORD;
+        let known = rest.get(1).is_none_or(|&rtype| RType::try_from(rtype).is_ok());
+        if size < size_of::<RecordHeader>() || !known {
+            return Err(format!("what follows record {} is no record", record - 1));
+        }
+        rest = rest.get(size..).ok_or_else(|| format!("ends inside record {record}"))?;
+    }
+    Ok(())
 }
 
 enum Refusal {

@@ -268,9 +268,30 @@ fn dbn_prices_symbols_and_refusals() {
     );
     let trades = from(encode(dbn::Schema::Trades, &[trade(), trade()]), &none).unwrap_err();
     assert_eq!(trades, "x.dbn: holds records of schema trades, not bars");
-    let mut cut = encode(bars, &mixed());
-    cut.truncate(60);
-    assert!(from(cut, &none).unwrap_err().starts_with("x.dbn: is broken DBN: "));
+}
+
+#[test]
+fn dbn_that_is_cut_or_goes_on_or_is_newer_is_refused() {
+    use dbn_records::{bar, encode};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.dbn");
+    let refused = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let message = load(&path, &LoadOptions::default()).unwrap_err().to_string();
+        message.split_once("x.dbn: ").unwrap().1.to_owned()
+    };
+    let records = [bar(0, 1, 10_000_000_000), bar(1, 1, 10_000_000_000), bar(2, 1, 10_000_000_000)];
+    let whole = encode(dbn::Schema::Ohlcv1M, &records);
+    assert_eq!(refused(&whole[..whole.len() - 30]), "is broken DBN: ends inside record 3");
+    assert_eq!(refused(&whole[..whole.len() - 56 - 55]), "is broken DBN: ends inside record 2");
+    assert_eq!(refused(&whole[..60]), "is broken DBN: ends inside its metadata");
+    for junk in [&b"junk"[..], &[0; 64], &[14, 200, 0, 0, 0, 0, 0, 0]] {
+        let message = refused(&[&whole, junk].concat());
+        assert_eq!(message, "is broken DBN: what follows record 3 is no record", "{junk:?}");
+    }
+    let mut newer = whole;
+    newer[3] = 4;
+    assert_eq!(refused(&newer), "is DBN of a version above 3, which is not read");
 }
 
 #[test]
