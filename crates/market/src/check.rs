@@ -108,7 +108,7 @@ fn of_table(mut table: Table, sha256: &str, options: &LoadOptions) -> Checked {
 
 /// The rows of one symbol; those that could not be split into fields belong to any.
 fn only(table: &mut Table, name: &str) {
-    let Some(index) = table.symbols.iter().position(|s| s.eq_ignore_ascii_case(name)) else { return };
+    let Some(index) = table.symbol_named(name) else { return };
     let index = index as u32;
     let keep: Vec<bool> = table.symbol_of.iter().map(|&s| s == index).collect();
     table.retain(&keep);

@@ -37,7 +37,7 @@ impl Rows {
             (None, _) => Err(LoadError::Symbols { path: table.path.clone(), found: found() }),
             (Some(name), []) => Ok(all(Some(name.clone()))),
             (Some(name), symbols) => {
-                let Some(index) = symbols.iter().position(|s| s.eq_ignore_ascii_case(name)) else {
+                let Some(index) = table.symbol_named(name) else {
                     return Err(LoadError::UnknownSymbol {
                         path: table.path.clone(),
                         wanted: name.clone(),

@@ -25,6 +25,9 @@ pub(crate) enum FaultKind {
 /// Symbol of a row that could not be split into its fields.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
+/// What Interactive Brokers writes for the volume of what has none: currencies, indices.
+const NO_VOLUME: f64 = -1.0;
+
 /// A fault and its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
@@ -141,16 +144,22 @@ impl Raw {
         let traded = self.volumes.iter().position(|v| v.iter().any(|&x| x > 0.0));
         let chosen = traded.unwrap_or(0);
         let mut volume = if self.volumes.is_empty() { vec![0.0; rows] } else { self.volumes.swap_remove(chosen) };
+        let wrong = |column: usize| self.faults.iter().any(|f| f.column == column && f.kind == FaultKind::NotANumber);
         if chosen > 0 {
             let (empty, used) = (layout.name(candidates[0]), layout.name(candidates[chosen]));
-            notes.push(format!("{empty} is zero throughout; volume is {used}"));
+            let why = if wrong(candidates[0]) { "holds no numbers above zero" } else { "is zero throughout" };
+            notes.push(format!("{empty} {why}; volume is {used}"));
         } else if candidates.len() > 1 {
             let (used, other) = (layout.name(candidates[0]), layout.name(candidates[1]));
             notes.push(format!("volume is {used}; {other} is left aside"));
         }
-        let valueless = rows > 0 && volume.iter().all(|v| v.is_nan());
+        // Text that is no number is a fault however many rows have it: only what says "no value" is none.
+        let none = |v: &f64| v.is_nan() || *v == NO_VOLUME;
+        let valueless =
+            rows > 0 && volume.iter().all(none) && candidates.get(chosen).is_some_and(|&column| !wrong(column));
         if valueless {
-            notes.push(format!("{} has no value in any row: the bars have no volume", layout.name(candidates[chosen])));
+            let says = if volume.contains(&NO_VOLUME) { "is -1 throughout" } else { "has no value in any row" };
+            notes.push(format!("{} {says}: the bars have no volume", layout.name(candidates[chosen])));
             volume.fill(0.0);
         }
         let kept = candidates.get(chosen).copied().filter(|_| !valueless);
@@ -168,6 +177,15 @@ impl Table {
     pub(crate) fn prices(&self, row: usize) -> [f64; PRICES.len()] {
         let c = &self.columns;
         [c.open[row], c.high[row], c.low[row], c.close[row]]
+    }
+
+    /// Which symbol a name means: the one written so, else the only one that differs from it in case alone.
+    pub(crate) fn symbol_named(&self, name: &str) -> Option<usize> {
+        let exact = self.symbols.iter().position(|s| s == name);
+        exact.or_else(|| {
+            let mut alike = (0..self.symbols.len()).filter(|&i| self.symbols[i].eq_ignore_ascii_case(name));
+            alike.next().filter(|_| alike.next().is_none())
+        })
     }
 
     /// Makes prices of whole numbers of small units. The quotient is the f64 nearest to the decimal meant.

@@ -60,3 +60,48 @@ fn a_stray_quote_swallows_no_rows() {
     let fine = good("time,close,note\n2024-01-01,1,\"a, b\"\n2024-01-02,2,5\" pipe\n2024-01-03,3,\"say \"\"x\"\"\"\n");
     assert_eq!(fine.bars.len(), 3);
 }
+
+#[test]
+fn a_volume_that_is_no_number_is_not_none() {
+    let text = |volume: [&str; 2]| {
+        format!(
+            "date,open,high,low,close,volume\n2024-01-01,10,12,9,11,{}\n2024-01-02,10,12,9,11,{}\n",
+            volume[0], volume[1]
+        )
+    };
+    for word in ["abc", "inf", "1e999", "1.2.3", "82.488.70"] {
+        let (message, hint) = refused_with(text([word, word]), &LoadOptions::default());
+        assert_eq!(message, format!(", line 2, column volume: \"{word}\" is not a number"));
+        assert!(hint.contains("--repair"));
+    }
+    for word in ["", "null", "NaN", "-", "N/A"] {
+        let loaded = good(text([word, word]));
+        assert!(!loaded.bars.has_volume());
+        assert_eq!(loaded.notes, ["volume has no value in any row: the bars have no volume"], "{word}");
+    }
+    assert_eq!(refused(text(["5", "abc"])), ", line 3, column volume: \"abc\" is not a number");
+    // Interactive Brokers, of currencies and indices.
+    let none = good(text(["-1", "-1"]));
+    assert_eq!(none.notes, ["volume is -1 throughout: the bars have no volume"]);
+    assert_eq!(none.bars.volume(), [0.0, 0.0]);
+    assert_eq!(refused(text(["5", "-1"])), ", line 3, column volume: -1 is negative");
+    let two = "date,close,volume,tick volume\n2024-01-01,10,abc,1\n2024-01-02,10,abc,2\n";
+    assert_eq!(good(two).notes[1], "volume holds no numbers above zero; volume is tick volume");
+}
+
+#[test]
+fn a_symbol_written_so_goes_before_one_in_another_case() {
+    let text = "symbol,date,close\nA,2024-01-01,1\nA,2024-01-02,2\na,2024-01-01,5\na,2024-01-02,6\nb,2024-01-02,9\n\
+                b,2024-01-03,9\n";
+    let symbol = |name: &str| LoadOptions { symbol: Some(name.to_owned()), ..LoadOptions::default() };
+    let close = |name: &str| load_with(text, &symbol(name)).unwrap().bars.close()[0];
+    assert_eq!((close("A"), close("a"), close("B")), (1.0, 5.0, 9.0));
+    let twice = text.replace("a,", "AB,").replace("A,", "Ab,").replace("AbB", "AB");
+    assert_eq!(refused_with(twice, &symbol("ab")).0, ": no rows of symbol \"ab\"; the file holds Ab, AB, b");
+    let report = |name: &str| {
+        let (_folder, path) = super::load_texts::file(text.as_bytes());
+        gigabar_market::check::check(&path, &symbol(name)).unwrap().remove(0)
+    };
+    assert_eq!((report("a").rows, report("a").loads), (2, true));
+    assert_eq!(report("a").duplicates.count, 0);
+}
