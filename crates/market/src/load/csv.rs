@@ -11,7 +11,7 @@ use super::dialect::{self, BLANKS, Layout};
 use super::number::{self, Number};
 use super::table::{Fault, FaultKind, Origin, Raw, Table, UNKNOWN};
 use super::time::{self, DateOrder, Moment};
-use super::{LoadError, LoadOptions, Place, lean, quotes, source};
+use super::{LoadError, LoadOptions, Place, lean, quotes, separators, source};
 
 /// Reads a part's rows.
 pub(crate) fn read(mut part: Part, options: &LoadOptions) -> Result<Table, LoadError> {
@@ -26,9 +26,12 @@ pub(crate) fn read(mut part: Part, options: &LoadOptions) -> Result<Table, LoadE
     if found.is_err() {
         quotes::check_any(&part.path, &text)?;
     }
-    let (layout, rewritten) = found?;
+    let (mut layout, rewritten) = found?;
     let text: &[u8] = if layout.delimiter == BLANKS { &rewritten } else { &text };
     quotes::check(&part.path, text, layout.delimiter)?;
+    let (comma, doubt) = separators::decide(text, &layout);
+    layout.comma = comma;
+    layout.notes.extend(doubt);
     let order = super::order::date_order(&part.path, text, &layout, options)?;
     let mut reader = Reader::new(&layout, order, Clock::new(zone));
     reader.read(text);

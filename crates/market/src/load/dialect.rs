@@ -165,10 +165,6 @@ fn layout(
         None => by_header(path, rows, &[], given)?,
     };
     layout.delimiter = delimiter;
-    let first = rows.partition_point(|row| row.byte < layout.first_byte);
-    let prices: Vec<usize> = layout.roles.price.iter().flatten().copied().collect();
-    let cells = rows[first..].iter().flat_map(|row| prices.iter().filter_map(|&p| row.fields.get(p)));
-    layout.comma = number::comma_meaning(cells.map(Vec::as_slice), delimiter == b',');
     Ok(layout)
 }
 

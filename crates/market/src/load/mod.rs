@@ -27,6 +27,7 @@ mod place;
 mod quotes;
 mod repair;
 pub(crate) mod rows;
+mod separators;
 mod source;
 pub(crate) mod table;
 mod time;

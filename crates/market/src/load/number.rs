@@ -74,9 +74,11 @@ fn dressed(text: &str, comma: Comma) -> Number {
 
 /// Removes separators between groups of three digits; `None` when the groups are not of three.
 fn ungroup(whole: &str, group: char) -> Option<String> {
-    let is_separator = |c: char| c == group || matches!(c, ' ' | '\u{a0}' | '\u{202f}' | '\'');
-    let mut parts = whole.split(is_separator);
+    let mut parts = whole.split(|c: char| c == group || is_gap(c)).peekable();
     let mut out = parts.next()?.to_owned();
+    if parts.peek().is_some() && !(1..=3).contains(&out.trim_start_matches(['-', '+']).len()) {
+        return None;
+    }
     for part in parts {
         if part.len() != 3 || !part.bytes().all(|b| b.is_ascii_digit()) {
             return None;
@@ -86,20 +88,44 @@ fn ungroup(whole: &str, group: char) -> Option<String> {
     Some(out)
 }
 
-/// Decides from sample cells. A comma is decimal when the file separates fields otherwise and no cell shows a point
-/// after it; `1,234` alone, which could be either, counts as decimal there, because a decimal comma is why such files
-/// avoid the comma as delimiter.
-pub(crate) fn comma_meaning<'a>(cells: impl Iterator<Item = &'a [u8]>, comma_delimits: bool) -> Comma {
-    let mut decimal = false;
-    for cell in cells {
-        let last = |wanted: u8| cell.iter().rposition(|&b| b == wanted);
-        match (last(b','), last(b'.')) {
-            (Some(comma), Some(point)) => return if comma > point { Comma::Decimal } else { Comma::Thousands },
-            (Some(_), None) => decimal = true,
-            _ => {}
-        }
+/// What a cell shows of the file's separators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Evidence {
+    /// Nothing: it has none.
+    None,
+    /// It can be read one way only.
+    Shows(Comma),
+    /// One such separator before three digits: `1,234`, `16.769`.
+    Open(u8),
+}
+
+/// What a trimmed cell shows.
+pub(crate) fn evidence(cell: &[u8]) -> Evidence {
+    let Ok(text) = std::str::from_utf8(cell) else { return Evidence::None };
+    let text = text.trim_start_matches(['$', '€', '£', '-', '+']).trim_end_matches(['K', 'k', 'M', 'm', 'B', 'b']);
+    let digits: String = text.chars().filter(|&c| !is_gap(c)).collect();
+    let Some(last) = digits.rfind([',', '.']) else { return Evidence::None };
+    if !digits.bytes().all(|b| b.is_ascii_digit() || b == b',' || b == b'.') {
+        return Evidence::None;
     }
-    if decimal && !comma_delimits { Comma::Decimal } else { Comma::Thousands }
+    let separator = digits.as_bytes()[last];
+    let decimal = Evidence::Shows(if separator == b',' { Comma::Decimal } else { Comma::Thousands });
+    let group = Evidence::Shows(if separator == b',' { Comma::Thousands } else { Comma::Decimal });
+    let count = digits.bytes().filter(|&b| b == separator).count();
+    let others = digits.bytes().any(|b| b != separator && !b.is_ascii_digit());
+    let (whole, fraction) = (&digits[..last], &digits[last + 1..]);
+    match (count, others || digits.len() < text.len()) {
+        (1, true) => decimal,
+        (1, false) if fraction.len() != 3 || !(1..=3).contains(&whole.len()) || whole.starts_with('0') => decimal,
+        (1, false) => Evidence::Open(separator),
+        (_, false) if ungroup(&digits, char::from(separator)).is_some() => group,
+        _ => Evidence::None,
+    }
+}
+
+/// Blanks and marks that part thousands and nothing else.
+fn is_gap(c: char) -> bool {
+    matches!(c, ' ' | '\u{a0}' | '\u{202f}' | '\'')
 }
 
 #[cfg(test)]
@@ -144,12 +170,19 @@ mod tests {
     }
 
     #[test]
-    fn the_comma_is_decided_from_the_file() {
-        let decide = |cells: &[&str], delimits| comma_meaning(cells.iter().map(|c| c.as_bytes()), delimits);
-        assert_eq!(decide(&["1.5", "2"], false), Comma::Thousands);
-        assert_eq!(decide(&["1,5", "2"], false), Comma::Decimal);
-        assert_eq!(decide(&["1.234,5"], false), Comma::Decimal);
-        assert_eq!(decide(&["1,234.5"], false), Comma::Thousands);
-        assert_eq!(decide(&["1,234"], true), Comma::Thousands);
+    fn a_number_shows_what_its_separators_are_or_leaves_it_open() {
+        use Comma::{Decimal, Thousands};
+        let shows = |text: &str| evidence(text.as_bytes());
+        for text in ["1.5", "1,234.5", "1234.567", "0.123", "12,345,678", "$55.47M", "1'234.567", "-5.25"] {
+            assert_eq!(shows(text), Evidence::Shows(Thousands), "{text}");
+        }
+        for text in ["1,5", "1.234,5", "1234,567", "0,123", "82.488.700", "1 234,567", "-0,5"] {
+            assert_eq!(shows(text), Evidence::Shows(Decimal), "{text}");
+        }
+        assert_eq!((shows("1,234"), shows("145.123")), (Evidence::Open(b','), Evidence::Open(b'.')));
+        for text in ["", "12", "1e-5.5", "1.2.3", "1,23,456", "abc", "1,234.5,6"] {
+            assert_eq!(shows(text), Evidence::None, "{text}");
+        }
+        assert_eq!(parse(b"1234,567", Thousands), Number::Bad, "a first group of four");
     }
 }

@@ -105,3 +105,42 @@ fn a_symbol_written_so_goes_before_one_in_another_case() {
     assert_eq!((report("a").rows, report("a").loads), (2, true));
     assert_eq!(report("a").duplicates.count, 0);
 }
+
+fn opens(text: impl AsRef<[u8]>) -> (f64, f64, Vec<String>) {
+    let loaded = good(text);
+    (loaded.bars.open()[0], loaded.bars.volume()[0], loaded.notes)
+}
+
+#[test]
+fn one_number_that_shows_the_separators_rules_the_file() {
+    let text = |price: [&str; 2], volume: [&str; 2]| {
+        let row = |i: usize| format!("2024-01-0{};{p};{p};{p};{p};{v}\n", i + 2, p = price[i], v = volume[i]);
+        format!("Date;Open;High;Low;Close;Volume\n{}{}", row(0), row(1))
+    };
+    let none: Vec<String> = Vec::new();
+    // A volume, however far down.
+    assert_eq!(opens(text(["16.769", "16.963"], ["82", "82.488.700"])), (16_769.0, 82.0, none.clone()));
+    assert_eq!(opens(text(["1,234", "1,235"], ["7", "12,345,678"])), (1234.0, 7.0, none.clone()));
+    // A price goes before a volume.
+    assert_eq!(opens(text(["16.769", "16.9"], ["1.5", "2"])), (16.769, 1.5, none.clone()));
+    let mixed = refused(text(["16.769", "16.9"], ["82.488.700", "2"]));
+    assert_eq!(mixed, ", line 2, column Volume: \"82.488.700\" is not a number");
+    assert_eq!(opens(text(["1,234", "1,2"], ["7", "8"])), (1.234, 7.0, none.clone()));
+    // Nothing shows it: as most files mean it, with a note.
+    let (open, _, notes) = opens(text(["1,234", "1,235"], ["7", "8"]));
+    assert_eq!((open, notes.len()), (1.234, 1));
+    assert!(
+        notes[0].starts_with("every comma in prices stands before three digits (1,234) and is read as that of dec")
+    );
+    let (open, _, notes) = opens(text(["16.769", "16.963"], ["7", "8"]));
+    assert_eq!((open, notes.len()), (16.769, 1));
+    assert!(notes[0].ends_with("(if it is not, pass --price-divisor 0.001)"), "{notes:?}");
+    // Three decimals are nothing to speak of where fields are parted otherwise.
+    let yen = text(["145.123", "145.124"], ["7", "8"]).replace(';', ",");
+    assert_eq!(opens(yen), (145.123, 7.0, none.clone()));
+    let quoted = "Date,Close\n2024-01-02,\"1,234\"\n2024-01-03,\"1,235\"\n";
+    assert!(good(quoted).notes[1].contains("is read as that of thousands"));
+    // Decimal commas in quotes, as investing.com's German site writes them.
+    let german = "Date,Close\n2024-01-02,\"184,40\"\n2024-01-03,\"188,04\"\n";
+    assert_eq!(good(german).bars.close(), [184.4, 188.04]);
+}
