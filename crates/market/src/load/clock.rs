@@ -5,6 +5,15 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
 use super::time::{Moment, in_bounds, instant};
 
+/// A wall-clock time that clocks skip.
+#[derive(Debug, Clone)]
+pub(crate) struct Skipped {
+    /// What it is taken as, UTC nanoseconds.
+    pub(crate) ts: i64,
+    pub(crate) civil: DateTime,
+    pub(crate) zone: String,
+}
+
 /// Turns wall-clock times into instants.
 pub(crate) struct Clock {
     zone: Option<TimeZone>,
@@ -12,12 +21,14 @@ pub(crate) struct Clock {
     descending: bool,
     /// Whether any stamp came without offset.
     saw_civil: bool,
+    /// Times that the zone has not.
+    pub(crate) skipped: Vec<Skipped>,
 }
 
 impl Clock {
     /// Without a zone, wall-clock times are UTC.
     pub(crate) fn new(zone: Option<TimeZone>) -> Self {
-        Self { zone, previous: None, descending: false, saw_civil: false }
+        Self { zone, previous: None, descending: false, saw_civil: false, skipped: Vec::new() }
     }
 
     /// UTC nanoseconds of a moment. A wall-clock hour that occurs twice when summer time ends is read as the occurrence
@@ -27,9 +38,9 @@ impl Clock {
             Moment::Instant(ns) => ns,
             Moment::Civil(civil) => {
                 self.saw_civil = true;
-                match &self.zone {
+                match self.zone.clone() {
                     None => instant(civil, Offset::UTC)?,
-                    Some(zone) => in_bounds(self.zoned(zone, civil)?)?,
+                    Some(zone) => in_bounds(self.zoned(&zone, civil)?)?,
                 }
             }
             Moment::Zoned(civil, zone) => in_bounds(self.zoned(&zone, civil)?)?,
@@ -50,7 +61,7 @@ impl Clock {
         }
     }
 
-    fn zoned(&self, zone: &TimeZone, civil: DateTime) -> Option<i128> {
+    fn zoned(&mut self, zone: &TimeZone, civil: DateTime) -> Option<i128> {
         let ambiguous = zone.to_ambiguous_timestamp(civil);
         if let AmbiguousOffset::Fold { before, after } = ambiguous.offset() {
             let early = before.to_timestamp(civil).ok()?.as_nanosecond();
@@ -59,6 +70,12 @@ impl Clock {
                 self.previous.map(i128::from).is_some_and(|p| if self.descending { p > late } else { p >= early });
             return Some(if repeats { late } else { early });
         }
-        ambiguous.compatible().ok().map(|t| t.as_nanosecond())
+        let gap = matches!(ambiguous.offset(), AmbiguousOffset::Gap { .. });
+        let ns = ambiguous.compatible().ok()?.as_nanosecond();
+        if let (true, Some(ts)) = (gap, in_bounds(ns)) {
+            let zone = zone.iana_name().unwrap_or("the zone").to_owned();
+            self.skipped.push(Skipped { ts, civil, zone });
+        }
+        Some(ns)
     }
 }

@@ -26,6 +26,8 @@ pub(crate) enum Role {
 pub(crate) struct Roles {
     pub(crate) time: Option<usize>,
     pub(crate) clock: Option<usize>,
+    /// Whether the time of day is a whole number of hours.
+    pub(crate) hours: bool,
     /// open, high, low, close
     pub(crate) price: [Option<usize>; 4],
     /// Best candidate first.
@@ -120,6 +122,7 @@ pub(crate) fn by_name(names: &[String], symbol_value: impl Fn(usize) -> Option<S
     let mut roles = Roles {
         time: find(&TIME),
         clock: None,
+        hours: false,
         price: [find(&OPEN), find(&HIGH), find(&LOW), find(&CLOSE)],
         volumes: VOLUME.iter().filter_map(|s| plain.iter().position(|name| name == s)).collect(),
         adj_close: find(&ADJ_CLOSE),
@@ -206,6 +209,12 @@ impl Roles {
         self.price.iter_mut().flatten().for_each(shift);
         self.volumes.iter_mut().for_each(shift);
         [&mut self.time, &mut self.clock, &mut self.adj_close, &mut self.symbol].into_iter().flatten().for_each(shift);
+    }
+
+    /// Whether a column means anything.
+    pub(crate) fn uses(&self, column: usize) -> bool {
+        let single = [self.time, self.clock, self.symbol, self.adj_close];
+        single.contains(&Some(column)) || self.price.contains(&Some(column)) || self.volumes.contains(&column)
     }
 
     /// The highest column used.

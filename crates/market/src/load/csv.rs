@@ -11,7 +11,7 @@ use super::dialect::{self, BLANKS, Layout};
 use super::number::{self, Number};
 use super::table::{Fault, FaultKind, Origin, Raw, Table, UNKNOWN};
 use super::time::{self, DateOrder, Moment};
-use super::{LoadError, LoadOptions, Place, lean, quotes, separators, source};
+use super::{LoadError, LoadOptions, Place, apart, lean, quotes, separators, source};
 
 /// Reads a part's rows.
 pub(crate) fn read(mut part: Part, options: &LoadOptions) -> Result<Table, LoadError> {
@@ -36,6 +36,7 @@ pub(crate) fn read(mut part: Part, options: &LoadOptions) -> Result<Table, LoadE
     let mut reader = Reader::new(&layout, order, Clock::new(zone));
     reader.read(text);
     let mut table = reader.finish(&part.path, &part.wrapping, options.tz.as_deref(), notes);
+    table.apart = apart::column(text, &layout, &table);
     if part.member.is_some() && options.price_divisor.is_none() {
         lean::scale(&mut table, text);
     }
@@ -170,7 +171,7 @@ impl<'a> Reader<'a> {
         let zone = self.clock.describe(tz);
         let dialect = format!("{}{}, {zone}", undone(wrapping), self.layout.describe());
         let origin = Origin { path: path.to_owned(), place: Place::Line, dialect };
-        self.raw.finish(self.layout.clone(), origin, notes)
+        self.raw.finish(self.layout.clone(), origin, notes).with_skipped(self.clock.skipped)
     }
 }
 
@@ -188,6 +189,7 @@ pub(crate) fn moment(layout: &Layout, order: Option<DateOrder>, record: &csv::By
         None => DateOrder::Dmy,
     };
     match layout.roles.clock {
+        Some(clock) if layout.roles.hours => time::parse_pair(stamp, &[cell(record, clock), b":00"].concat(), order),
         Some(clock) => time::parse_pair(stamp, cell(record, clock), order),
         None => time::parse(stamp, order),
     }

@@ -1,6 +1,7 @@
 //! Finds out how a text is laid out: delimiter, preamble, header or none, which column is what.
 
 mod named;
+mod time_of_day;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -217,7 +218,7 @@ fn by_header(path: &Path, rows: &[Row], pairs: &[(Role, String)], given: &str) -
                 return Err(columns_error(path, given, format!("the header (line {}) has no {name:?}", row.line)));
             }
             pairs.iter().for_each(|(role, name)| roles.assign(*role, named(name).unwrap_or(0)));
-            return with_header(path, row, roles, data, names);
+            return with_header(path, row, roles, &rows[i + 1..], names);
         }
         if let Some(stamp) = row.stamp_column() {
             if !pairs.is_empty() {
@@ -245,13 +246,13 @@ fn with_header(
     path: &Path,
     row: &Row,
     mut roles: Roles,
-    data: Option<&Row>,
+    below: &[Row],
     mut names: Vec<String>,
 ) -> Result<Layout, LoadError> {
     if !roles.missing().is_empty() {
         return Err(header_error(path, row, &roles));
     }
-    let mut notes = Vec::new();
+    let (data, mut notes) = (below.first(), Vec::new());
     if let Some(data) = data.filter(|data| data.fields.len() != names.len()) {
         let (date, extra) = (roles.time.unwrap_or(0), data.fields.len().saturating_sub(names.len()));
         let clock = data.fields.get(date + 1).is_some_and(|f| time::is_clock(f));
@@ -273,6 +274,7 @@ fn with_header(
         }
     }
     whole_stamp(&mut roles, data);
+    time_of_day::find(&mut roles, &names, below, &mut notes);
     if roles.close_only() {
         let close = roles.price[3].unwrap_or(0);
         notes.push(format!("{} is the only price: open, high and low are set to it", names[close]));

@@ -252,6 +252,24 @@ pub enum LoadError {
         stamp: String,
         /// The row that has it first.
         earlier: Place,
+        /// An unused column that tells such rows apart.
+        apart: Option<String>,
+        /// How many rows repeat a stamp, where they are a large part of the file.
+        many: Option<usize>,
+    },
+    /// A time that clocks skip, which would be that of another row.
+    #[error("{}, {at} and {other}: {stamp} does not exist in {zone}, whose clocks went forward over it", path.display())]
+    Skipped {
+        /// The file.
+        path: PathBuf,
+        /// The first row of the moment it would be taken as.
+        at: Place,
+        /// The other.
+        other: Place,
+        /// The time, as in the file.
+        stamp: String,
+        /// The zone.
+        zone: String,
     },
     /// Time runs backwards.
     #[error("{}, {at}: time stamp {stamp} is earlier than {before} on {before_at}", path.display())]

@@ -63,6 +63,23 @@ impl LoadError {
             }
             Self::Volume { .. } => "pass --repair to count such a volume as 0",
             Self::Range { .. } => "mend the line, or pass --repair to widen high and low to contain open and close",
+            Self::Skipped { zone, .. } => {
+                return Some(format!(
+                    "the stamps are hardly those of {zone}: leave --tz out for UTC, or give the zone they are of"
+                ));
+            }
+            Self::Duplicate { apart: Some(column), .. } => {
+                return Some(format!(
+                    "such rows differ in column {column}, which is not used: a time of day is named beside its date, \
+                     e.g. --columns \"date=Date,time={column}\"; a symbol with --columns \"symbol={column}\""
+                ));
+            }
+            Self::Duplicate { many: Some(rows), .. } => {
+                return Some(format!(
+                    "{rows} rows repeat a stamp, too many for a slip: the file holds several instruments, trades, or a \
+                     time of day in a column of its own (--columns date,time,open,… names it)"
+                ));
+            }
             Self::Duplicate { .. } => "pass --repair to keep the last row of each time stamp",
             Self::Unsorted { .. } => "sort the file by time, or pass --repair to have it sorted",
         };

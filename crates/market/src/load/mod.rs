@@ -7,6 +7,7 @@
 //! column and carries a [`LoadError::hint`].
 
 mod adjust;
+mod apart;
 mod clock;
 mod columns;
 pub(crate) mod container;
@@ -200,6 +201,9 @@ fn series<'a>(table: &'a Table, options: &LoadOptions, cut: &Cut) -> Result<Seri
     cut.apply(&mut rows);
     if options.adjust {
         adjust::adjust(table, &mut rows, &mut notes)?;
+    }
+    if let Some(error) = rows.skipped_hour(table) {
+        return Err(error);
     }
     if options.repair {
         repair::repair(table, &mut rows, &mut notes);

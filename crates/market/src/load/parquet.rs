@@ -192,7 +192,7 @@ impl Reader<'_> {
         let dialect = format!("{}Parquet, row groups {groups}, {}, {zone}", undone(wrapping), self.layout.listed());
         let origin = Origin { path: self.path.to_owned(), place: Place::Row, dialect };
         let notes = self.layout.notes.clone();
-        Ok(raw.finish(self.layout, origin, notes))
+        Ok(raw.finish(self.layout, origin, notes).with_skipped(self.clock.skipped))
     }
 
     fn column(&self, column: usize) -> Result<Column, LoadError> {

@@ -8,6 +8,10 @@ use super::{LoadError, LoadOptions};
 use crate::bars::{BarColumns, BarsError};
 use crate::time::iso;
 
+/// Repeats of stamps, and their share of the rows, beyond which they are no slip.
+const MANY: usize = 2;
+const MANY_SHARE: f64 = 0.2;
+
 /// Columns and the line each row stands on.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
@@ -82,6 +86,21 @@ impl Rows {
         faults.find(|f| f.is_unreadable() || kept.contains(&f.line))
     }
 
+    /// The error of two rows of one moment, one of which bears a time that clocks skip: neither is the other's repeat.
+    pub(crate) fn skipped_hour(&self, table: &Table) -> Option<LoadError> {
+        if table.skipped.is_empty() {
+            return None;
+        }
+        let mut rows: Vec<(i64, u64)> = self.columns.ts.iter().copied().zip(self.lines.iter().copied()).collect();
+        rows.sort_unstable();
+        rows.windows(2).filter(|w| w[0].0 == w[1].0).find_map(|w| {
+            let skipped = table.skipped.iter().find(|s| s.ts == w[0].0)?;
+            let (path, stamp) = (table.path.clone(), skipped.civil.to_string().replace('T', " "));
+            let (at, other) = ((table.place)(w[0].1), (table.place)(w[1].1));
+            Some(LoadError::Skipped { path, at, other, stamp, zone: skipped.zone.clone() })
+        })
+    }
+
     /// Turns a file whose stamps mostly fall over, newest first.
     pub(crate) fn ascend(&mut self, notes: &mut Vec<String>) {
         let steps =
@@ -104,8 +123,11 @@ impl Rows {
             BarsError::Length { got, .. } | BarsError::TooFew { got, .. } => LoadError::TooFew { path, rows: got },
             BarsError::DuplicateTimestamp { row } => {
                 let (a, b) = (line(row - 1), line(row));
-                let place = table.place;
-                LoadError::Duplicate { path, at: place(a.max(b)), stamp: stamp(row), earlier: place(a.min(b)) }
+                let (place, own) = (table.place, &stamps[..stamps.len().min(self.lines.len())]);
+                let (at, earlier) = (place(a.max(b)), place(a.min(b)));
+                let repeats = own.windows(2).filter(|w| w[0] == w[1]).count();
+                let many = (repeats > MANY && repeats as f64 > MANY_SHARE * own.len() as f64).then_some(repeats);
+                LoadError::Duplicate { path, at, stamp: stamp(row), earlier, apart: table.apart.clone(), many }
             }
             BarsError::UnsortedTimestamp { row } => LoadError::Unsorted {
                 path,

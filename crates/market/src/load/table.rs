@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use super::clock::Skipped;
 use super::columns::PRICES;
 use super::container::{Form, Part};
 use super::dialect::Layout;
@@ -61,6 +62,10 @@ pub(crate) struct Table {
     pub(crate) rows: usize,
     pub(crate) layout: Layout,
     pub(crate) has_volume_column: bool,
+    /// Wall-clock times that the zone's clocks skip.
+    pub(crate) skipped: Vec<Skipped>,
+    /// An unused column that tells neighbouring rows of one stamp apart.
+    pub(crate) apart: Option<String>,
     pub(crate) notes: Vec<String>,
     pub(crate) dialect: String,
 }
@@ -129,6 +134,8 @@ impl Raw {
             symbols: self.symbols,
             faults: self.faults,
             rows: self.rows,
+            skipped: Vec::new(),
+            apart: None,
             has_volume_column: !layout.roles.volumes.is_empty(),
             layout,
             notes,
@@ -177,6 +184,22 @@ impl Table {
     pub(crate) fn prices(&self, row: usize) -> [f64; PRICES.len()] {
         let c = &self.columns;
         [c.open[row], c.high[row], c.low[row], c.close[row]]
+    }
+
+    /// With the stamps that no clock of the zone showed, and a note of them.
+    pub(crate) fn with_skipped(mut self, skipped: Vec<Skipped>) -> Self {
+        if let Some(first) = skipped.first() {
+            self.notes.push(format!(
+                "{} of {} stamps do not exist in {} (first {}), where clocks went forward over them, and are taken as the \
+                 moment after",
+                skipped.len(),
+                self.lines.len(),
+                first.zone,
+                first.civil
+            ));
+        }
+        self.skipped = skipped;
+        self
     }
 
     /// Which symbol a name means: the one written so, else the only one that differs from it in case alone.

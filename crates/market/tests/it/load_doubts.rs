@@ -144,3 +144,60 @@ fn one_number_that_shows_the_separators_rules_the_file() {
     let german = "Date,Close\n2024-01-02,\"184,40\"\n2024-01-03,\"188,04\"\n";
     assert_eq!(good(german).bars.close(), [184.4, 188.04]);
 }
+
+fn stamps(loaded: &Loaded) -> Vec<String> {
+    loaded.bars.ts().iter().map(|&ts| gigabar_market::time::iso(ts)).collect()
+}
+
+#[test]
+fn a_time_of_day_is_found_whatever_it_is_called() {
+    let text = |name: &str, clock: [&str; 2]| {
+        format!(
+            "Date,{name},Open,High,Low,Close\n2024-01-02,{},1,2,.5,1.5\n2024-01-02,{},1,2,.5,1.5\n",
+            clock[0], clock[1]
+        )
+    };
+    let names = [
+        ("Time (ET)", ["09:30", "10:30"]),
+        ("Hour", ["9", "10"]),
+        ("TIME_M", ["9:00:00", "10:00:00.0"]),
+        ("Bar", ["09:00", "10:00"]),
+    ];
+    for (name, clock) in names {
+        let loaded = good(text(name, clock));
+        assert_eq!(loaded.notes, [format!("{name} is the time of day beside Date")]);
+        assert_eq!(loaded.bars.interval_ns(), 3_600_000_000_000, "{name}");
+    }
+    assert_eq!(stamps(&good(text("Hour", ["9", "10"])))[0], "2024-01-02T09:00:00Z");
+    // The time of the high is not the bar's.
+    let days = text("High Time", ["09:30", "10:30"]).replacen("2024-01-02", "2024-01-01", 1);
+    assert_eq!(stamps(&good(days))[1], "2024-01-02T00:00:00Z");
+}
+
+#[test]
+fn many_rows_of_one_stamp_are_not_offered_repair() {
+    let rows =
+        |f: fn(u32) -> String| (0..12).map(|i| format!("2024-01-0{},{},1\n", 2 + i / 6, f(i))).collect::<String>();
+    let (message, hint) =
+        refused_with(format!("Date,Slot,Close\n{}", rows(|i| format!("s{i}"))), &LoadOptions::default());
+    assert_eq!(message, ", line 3: time stamp 2024-01-02T00:00:00Z is already on line 2");
+    assert!(hint.starts_with("such rows differ in column Slot, which is not used"), "{hint}");
+    let (_, hint) = refused_with(format!("Date,Slot,Close\n{}", rows(|_| "x".into())), &LoadOptions::default());
+    assert!(hint.starts_with("10 rows repeat a stamp, too many for a slip"), "{hint}");
+    let (_, hint) = refused_with("Date,Close\n2024-01-02,1\n2024-01-02,1\n2024-01-03,1\n", &LoadOptions::default());
+    assert!(hint.contains("--repair"), "{hint}");
+}
+
+#[test]
+fn an_hour_that_clocks_skip_is_not_the_next_ones_repeat() {
+    let text = "time,close\n2024-03-10 01:00,1\n2024-03-10 02:00,2\n2024-03-10 03:00,3\n2024-03-10 04:00,4\n";
+    let zone = LoadOptions { tz: Some("America/New_York".into()), ..LoadOptions::default() };
+    let want = ", line 3 and line 4: 2024-03-10 02:00:00 does not exist in America/New_York, whose clocks went forward over it";
+    let (message, hint) = refused_with(text, &zone);
+    assert_eq!(message, want);
+    assert!(hint.starts_with("the stamps are hardly those of America/New_York: leave --tz out"), "{hint}");
+    assert_eq!(refused_with(text, &LoadOptions { repair: true, ..zone.clone() }).0, want);
+    let alone = load_with(text.replace("2024-03-10 03:00,3\n", ""), &zone).unwrap();
+    assert_eq!(stamps(&alone)[1], "2024-03-10T07:00:00Z");
+    assert!(alone.notes[1].starts_with("1 of 3 stamps do not exist in America/New_York"), "{:?}", alone.notes);
+}
