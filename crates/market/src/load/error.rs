@@ -313,6 +313,30 @@ pub enum LoadError {
         /// The limit, megabytes.
         limit_mb: u64,
     },
+    /// A device or pipe that gives more than any file of bars holds.
+    #[error("{}: gives more than {limit_mb} MB, and perhaps no end", path.display())]
+    Endless {
+        /// The device or pipe.
+        path: PathBuf,
+        /// The limit, megabytes.
+        limit_mb: u64,
+    },
+    /// Compression of Parquet that is not read.
+    #[error("{}: is Parquet compressed with {codec}, which is not read", path.display())]
+    Codec {
+        /// The file.
+        path: PathBuf,
+        /// Its name.
+        codec: String,
+    },
+    /// An archive with two members of one name.
+    #[error("{}: the archive holds two members named {name}", path.display())]
+    TwoMembers {
+        /// The archive.
+        path: PathBuf,
+        /// Their name.
+        name: String,
+    },
     /// A member that an archive does not hold.
     #[error("{}: the archive holds no such member, but {}", path.display(), listed(found))]
     NoMember {

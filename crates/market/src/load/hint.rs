@@ -15,6 +15,11 @@ impl LoadError {
             Self::Format { remedy, .. } | Self::NotBarFile { remedy, .. } => remedy,
             Self::Broken { .. } => "fetch the file again, and compare its size with the source's",
             Self::TooLarge { .. } => "unpack it by hand, look at it, and give the plain file",
+            Self::Endless { .. } => "write it to a file first, as much of it as is wanted",
+            Self::Codec { .. } => {
+                "write it again with snappy, zstd, gzip, lz4 or no compression (pandas: to_parquet(…, compression=\"zstd\"))"
+            }
+            Self::TwoMembers { .. } => "unpack both under names of their own, and give the files",
             Self::Schema { .. } => "name them, e.g. --columns \"close=Last,time=Day\"",
             Self::ColumnType { .. } => {
                 "numbers are floats, integers, decimals or text; stamps are timestamps, dates, epochs or text: convert the column"

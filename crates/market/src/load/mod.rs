@@ -21,6 +21,7 @@ mod guard;
 mod hint;
 mod join;
 mod lean;
+mod members;
 mod number;
 pub(crate) mod order;
 mod parquet;

@@ -60,7 +60,13 @@ fn broken(path: &Path, error: &ParquetError) -> LoadError {
             what: format!("what cannot be read ({what})"),
             remedy: "write it with snappy, zstd, gzip, lz4 or no compression",
         },
-        error => LoadError::Broken { path: path.to_owned(), format: "Parquet", detail: error.to_string() },
+        error => {
+            let (path, detail) = (path.to_owned(), error.to_string());
+            match detail.split_once("Disabled feature at compile time: ") {
+                Some((_, codec)) => LoadError::Codec { path, codec: codec.to_owned() },
+                None => LoadError::Broken { path, format: "Parquet", detail },
+            }
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! From a part's bytes to text: decodes UTF-16, refuses what is not text, and gives every line the same end.
 
+use std::path::Path;
+
 use super::container::Part;
 use super::{LoadError, Place};
 
@@ -9,11 +11,24 @@ pub(crate) fn text(part: &mut Part) -> Result<Vec<u8>, LoadError> {
     if text.iter().all(u8::is_ascii_whitespace) {
         return Err(LoadError::Empty { path: part.path.clone() });
     }
-    if let Some(nul) = text.iter().position(|&b| b == 0) {
-        let line = 1 + text[..nul].iter().filter(|&&b| b == b'\n').count() as u64;
-        return Err(LoadError::NotText { path: part.path.clone(), at: Place::Line(line), detail: "a zero byte" });
-    }
+    refuse_zeros(&part.path, &text)?;
     Ok(with_line_feeds(text))
+}
+
+/// Whether UTF-16 says of itself that it is.
+pub(super) fn has_utf16_mark(bytes: &[u8]) -> bool {
+    matches!(bytes.get(..2), Some([0xff, 0xfe] | [0xfe, 0xff]))
+}
+
+/// Refuses a text, or the beginning of one, with a zero byte in it.
+pub(super) fn refuse_zeros(path: &Path, text: &[u8]) -> Result<(), LoadError> {
+    let Some(nul) = text.iter().position(|&b| b == 0) else { return Ok(()) };
+    let line = 1 + text[..nul].iter().filter(|&&b| b == b'\n').count() as u64;
+    let (pairs, _) = text[..text.len().min(256)].as_chunks::<2>();
+    // Characters of a header are below 256: of two bytes one is zero.
+    let half = pairs.len() > 1 && pairs.iter().all(|&[a, b]| (a == 0) != (b == 0));
+    let detail = if half { "UTF-16 without its mark: save it as UTF-8" } else { "a zero byte" };
+    Err(LoadError::NotText { path: path.to_owned(), at: Place::Line(line), detail })
 }
 
 /// UTF-8 with or without mark passes; UTF-16 with a mark (MetaTrader scripts write it) is decoded.

@@ -201,3 +201,20 @@ fn an_hour_that_clocks_skip_is_not_the_next_ones_repeat() {
     assert_eq!(stamps(&alone)[1], "2024-03-10T07:00:00Z");
     assert!(alone.notes[1].starts_with("1 of 3 stamps do not exist in America/New_York"), "{:?}", alone.notes);
 }
+
+#[test]
+fn utf_16_without_its_mark_is_named() {
+    let units = "date,close\n2024-01-01,1\n".encode_utf16();
+    let little: Vec<u8> = units.clone().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = units.flat_map(u16::to_be_bytes).collect();
+    for bytes in [little, big] {
+        assert_eq!(refused(bytes), ", line 1: is not text (UTF-16 without its mark: save it as UTF-8)");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_device_without_end_is_refused_at_once() {
+    let error = gigabar_market::load::load(std::path::Path::new("/dev/zero"), &LoadOptions::default()).unwrap_err();
+    assert_eq!(error.to_string(), "/dev/zero, line 1: is not text (a zero byte)");
+}

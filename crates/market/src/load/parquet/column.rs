@@ -88,6 +88,11 @@ impl Column {
             Cell::Int(value) => value.to_string(),
             Cell::Float(value) => value.to_string(),
             Cell::Nanos(value) => value.to_string(),
+            Cell::Bytes(bytes) if matches!(self.kind, Kind::Decimal { .. }) => match self.number(row, Comma::Thousands)
+            {
+                Number::Value(value) => value.to_string(),
+                _ => format!("a decimal of {} bytes", bytes.len()),
+            },
             Cell::Bytes(bytes) => shortened(bytes),
         }
     }
@@ -196,13 +201,14 @@ fn nanos(value: &Int96) -> i128 {
     (i128::from(data[2] as i32) - EPOCH_JULIAN) * i128::from(DAY_NS) + of_day
 }
 
-/// Two's complement of up to sixteen bytes.
+/// Two's complement of up to sixteen bytes, or of more that hold no more.
 fn big_endian(bytes: &[u8]) -> Option<i128> {
-    let first = *bytes.first()?;
-    if bytes.len() > 16 {
+    let start = if bytes.first()? & 0x80 == 0 { 0_i128 } else { -1 };
+    let (ahead, bytes) = bytes.split_at(bytes.len().saturating_sub(16));
+    let sign = start as u8;
+    if ahead.iter().any(|&b| b != sign) || (!ahead.is_empty() && (bytes[0] ^ sign) & 0x80 != 0) {
         return None;
     }
-    let start = if first & 0x80 == 0 { 0 } else { -1 };
     Some(bytes.iter().fold(start, |value, &b| value << 8 | i128::from(b)))
 }
 
@@ -341,6 +347,10 @@ mod tests {
         assert_eq!(big_endian(&[0xff, 0xfe]), Some(-2));
         assert_eq!(big_endian(&[0x01, 0x00]), Some(256));
         assert_eq!(big_endian(&[]), None);
+        let wide = |value: i128, high: u8| [[high; 16].as_slice(), &value.to_be_bytes()].concat();
+        assert_eq!(big_endian(&wide(1_050_000, 0)), Some(1_050_000));
+        assert_eq!(big_endian(&wide(-5, 0xff)), Some(-5));
+        assert_eq!(big_endian(&wide(-5, 0)), None, "no more than 2^128");
     }
 
     #[test]

@@ -58,6 +58,9 @@ decimal = {k: pa.array([Decimal(str(x)) for x in v], pa.decimal128(20, 4)) for k
 table("decimal.parquet", pa.array(utc, pa.timestamp("ms", "UTC")), decimal)
 small = {k: pa.array([Decimal(str(x)) for x in v], pa.decimal128(9, 2)) for k, v in PRICES.items()}
 table("decimal_int32.parquet", pa.array(utc), small, store_decimal_as_integer=True)
+wide = {k: pa.array([Decimal(str(x)) for x in v], pa.decimal256(76, 18)) for k, v in PRICES.items()}
+table("decimal256.parquet", pa.array(utc), wide)
+table("null_volume.parquet", pa.array(utc), {**PRICES, "volume": pa.nulls(5)})
 table("float32.parquet", pa.array(utc), {k: pa.array(v, pa.float32()) for k, v in PRICES.items()}, row_group_size=2)
 strings = {k: pa.array([str(x) for x in v]) for k, v in PRICES.items()}
 table("strings.parquet", pa.array(utc), strings)
@@ -97,6 +100,11 @@ LEAN = "".join(
 archive("20240115_trade.zip", {"20240115_aaa_minute_trade.csv": LEAN})
 archive("20240115_quote.zip", {"20240115_aaa_minute_quote.csv": "34200000,1,1,1,1,5,1,1,1,1,5\n"})
 archive("empty.zip", {})
+with zipfile.ZipFile("two_alike.zip", "w") as z:
+    for day in (slice(0, 4), slice(4, 6)):
+        z.writestr(zipfile.ZipInfo("bars.csv", (2024, 1, 15, 0, 0, 0)), lines[0] + "".join(lines[day][1:]))
+with zipfile.ZipFile("bzip2.zip", "w") as z:
+    z.writestr(zipfile.ZipInfo("bars.csv", (2024, 1, 15, 0, 0, 0)), TEXT, zipfile.ZIP_BZIP2)
 
 rng = np.random.default_rng(7)
 spring = pd.date_range("2024-03-08 14:30", "2024-03-12 19:45", freq="15min", tz="UTC")
