@@ -39,7 +39,7 @@ pub(crate) struct Roles {
 /// Names of the four prices.
 pub(crate) const PRICES: [&str; 4] = ["open", "high", "low", "close"];
 
-const TIME: [&str; 26] = [
+const TIME: [&str; 30] = [
     "timestamp utc",
     "unix",
     "unix timestamp",
@@ -62,15 +62,51 @@ const TIME: [&str; 26] = [
     "start time",
     "start",
     "date",
+    "dtyyyymmdd",
     "time",
     "day",
     "t",
     "index",
+    "datum",
+    "fecha",
+    "data",
 ];
-const OPEN: [&str; 8] = ["open", "o", "open price", "opening price", "price open", "bid open", "bidopen", "first"];
-const HIGH: [&str; 8] = ["high", "h", "high price", "highest price", "price high", "bid high", "bidhigh", "max"];
-const LOW: [&str; 8] = ["low", "l", "low price", "lowest price", "price low", "bid low", "bidlow", "min"];
-const CLOSE: [&str; 12] = [
+const OPEN: [&str; 12] = [
+    "eröffnung",
+    "eröffn",
+    "apertura",
+    "otwarcie",
+    "open",
+    "o",
+    "open price",
+    "opening price",
+    "price open",
+    "bid open",
+    "bidopen",
+    "first",
+];
+const HIGH: [&str; 11] = [
+    "hoch",
+    "máximo",
+    "najwyzszy",
+    "high",
+    "h",
+    "high price",
+    "highest price",
+    "price high",
+    "bid high",
+    "bidhigh",
+    "max",
+];
+const LOW: [&str; 11] =
+    ["tief", "mínimo", "najnizszy", "low", "l", "low price", "lowest price", "price low", "bid low", "bidlow", "min"];
+const CLOSE: [&str; 18] = [
+    "schluss",
+    "schlusskurs",
+    "zuletzt",
+    "cierre",
+    "último",
+    "zamkniecie",
     "close",
     "c",
     "close price",
@@ -84,7 +120,9 @@ const CLOSE: [&str; 12] = [
     "price",
     "settle",
 ];
-const VOLUME: [&str; 11] = [
+const VOLUME: [&str; 13] = [
+    "volumen",
+    "wolumen",
     "real volume",
     "volume",
     "vol",
@@ -98,13 +136,13 @@ const VOLUME: [&str; 11] = [
     "total volume",
 ];
 const SYMBOL: [&str; 9] = ["symbol", "ticker", "tic", "sym", "instrument", "pair", "asset", "code", "name"];
-const ADJ_CLOSE: [&str; 6] = ["adj close", "adjusted close", "adjclose", "close adj", "close adjusted", "adj close*"];
+const ADJ_CLOSE: [&str; 5] = ["adj close", "adjusted close", "adjclose", "close adj", "close adjusted"];
 /// Words after "volume" that make it a statistic, not a volume.
 const STATISTIC: [&str; 10] = ["ma", "sma", "ema", "avg", "mean", "std", "delta", "ratio", "change", "osc"];
 
 /// Lower case, without `<>`, quotes, units in parentheses, `1.`-like numbering; separators become one space.
 pub(crate) fn normalise(name: &str) -> String {
-    let lower = name.trim().trim_matches(['<', '>', '"', '\'', '#']).to_lowercase();
+    let lower = name.trim().trim_matches(['<', '>', '"', '\'', '#', '*']).to_lowercase();
     let spaced: String =
         lower.chars().map(|c| if matches!(c, '_' | '-' | '/' | '(' | ')' | '.') { ' ' } else { c }).collect();
     let mut words: Vec<&str> = spaced.split_whitespace().collect();
@@ -129,7 +167,8 @@ pub(crate) fn by_name(names: &[String], symbol_value: impl Fn(usize) -> Option<S
         symbol: find(&SYMBOL),
     };
     let position = |wanted: &str| plain.iter().position(|name| name == wanted);
-    if let (Some(date), Some(time)) = (position("date"), position("time"))
+    let date = position("date").or_else(|| position("dtyyyymmdd"));
+    if let (Some(date), Some(time)) = (date, position("time"))
         && roles.time == Some(date)
     {
         roles.clock = Some(time);

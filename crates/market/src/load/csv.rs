@@ -11,7 +11,7 @@ use super::dialect::{self, BLANKS, Layout};
 use super::number::{self, Number};
 use super::table::{Fault, FaultKind, Origin, Raw, Table, UNKNOWN};
 use super::time::{self, DateOrder, Moment};
-use super::{LoadError, LoadOptions, Place, apart, lean, quotes, separators, source};
+use super::{LoadError, LoadOptions, Place, apart, databento, lean, quotes, separators, source};
 
 /// Reads a part's rows.
 pub(crate) fn read(mut part: Part, options: &LoadOptions) -> Result<Table, LoadError> {
@@ -36,6 +36,9 @@ pub(crate) fn read(mut part: Part, options: &LoadOptions) -> Result<Table, LoadE
     let mut reader = Reader::new(&layout, order, Clock::new(zone));
     reader.read(text);
     let mut table = reader.finish(&part.path, &part.wrapping, options.tz.as_deref(), notes);
+    if options.price_divisor.is_none() {
+        databento::scale(&mut table);
+    }
     table.apart = apart::column(text, &layout, &table);
     if part.member.is_some() && options.price_divisor.is_none() {
         lean::scale(&mut table, text);
@@ -88,8 +91,12 @@ impl<'a> Reader<'a> {
     }
 
     fn row(&mut self, line: u64, record: &csv::ByteRecord) {
-        self.raw.rows += 1;
         let width = self.layout.width;
+        if record.len() == 1 && width > 1 && cell(record, 0).is_empty() {
+            // A line of blanks.
+            return;
+        }
+        self.raw.rows += 1;
         let extra_empty = record.len() > width && (width..record.len()).all(|i| cell(record, i).is_empty());
         if record.len() != width && !extra_empty {
             let kind = FaultKind::Fields { expected: width, got: record.len() };

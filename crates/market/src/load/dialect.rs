@@ -142,7 +142,10 @@ fn sample(text: &[u8], delimiter: u8) -> Vec<Row> {
             break;
         }
         let (bytes, lines) = skipped(text, position.byte() as usize);
-        let fields = record.iter().map(|f| f.trim_ascii().to_vec()).collect();
+        let fields: Vec<Vec<u8>> = record.iter().map(|f| f.trim_ascii().to_vec()).collect();
+        if fields.len() == 1 && fields[0].is_empty() {
+            continue;
+        }
         rows.push(Row { line: position.line() + lines, byte: position.byte() as usize + bytes, fields });
     }
     rows

@@ -137,6 +137,20 @@ pub enum LoadError {
         /// The cell.
         text: String,
     },
+    /// Dates of both orders.
+    #[error("{}: {text:?} on {at} is day first, {other:?} on {other_at} month first", path.display())]
+    DateConflict {
+        /// The file.
+        path: PathBuf,
+        /// The first row that is day first.
+        at: Place,
+        /// Its date.
+        text: String,
+        /// The first row that is month first.
+        other_at: Place,
+        /// Its date.
+        other: String,
+    },
     /// Several instruments and no choice.
     #[error("{}: holds {} symbols: {}", path.display(), found.len(), listed(found))]
     Symbols {

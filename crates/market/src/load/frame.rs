@@ -31,7 +31,7 @@ pub struct Frame {
 }
 
 enum Rows {
-    Text(Lines),
+    Text(Box<Lines>),
     Parquet(Sheet),
 }
 
@@ -79,7 +79,7 @@ impl Frame {
         let (names, roles, rows) = match part.form {
             Form::Text => {
                 let (lines, names, roles) = Lines::open(part, options)?;
-                (names, roles, Rows::Text(lines))
+                (names, roles, Rows::Text(Box::new(lines)))
             }
             Form::Parquet => {
                 let (sheet, names, roles) = Sheet::open(part, options)?;

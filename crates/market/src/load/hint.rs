@@ -56,6 +56,9 @@ impl LoadError {
             Self::Setting { .. } => return None,
             Self::ColumnOrder { looks_like, .. } => return Some(format!("pass --columns {looks_like}")),
             Self::DateOrder { .. } => "say which: --date-order dmy or --date-order mdy",
+            Self::DateConflict { .. } => {
+                "mend the file, or name one order with --date-order: the rows of the other are then named one by one"
+            }
             Self::Symbols { found, .. } | Self::UnknownSymbol { found, .. } => {
                 let first = found.first().map_or("NAME", String::as_str);
                 return Some(format!("choose one, e.g. --symbol {first}"));

@@ -13,6 +13,7 @@ mod columns;
 pub(crate) mod container;
 mod csv;
 mod cut;
+mod databento;
 mod dbn;
 mod dialect;
 mod error;
@@ -197,6 +198,9 @@ fn series<'a>(table: &'a Table, options: &LoadOptions, cut: &Cut) -> Result<Seri
         return Err(error);
     }
     let mut notes = table.notes.clone();
+    if let (Some(name), true) = (&options.symbol, table.symbols.is_empty()) {
+        notes.push(format!("the file names no symbol: its bars are taken to be those of {name}"));
+    }
     rows.ascend(&mut notes);
     let whole = rows.span();
     cut.apply(&mut rows);

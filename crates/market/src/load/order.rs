@@ -17,6 +17,9 @@ const SUSPICIOUS: f64 = 0.05;
 /// Bars that may contradict a header.
 const ENOUGH: usize = 20;
 
+/// A line and its date.
+type Seen = (u64, String);
+
 /// How dates like `01/02/2024` are read: as the option says, else as a number above 12 shows, else as keeps the file
 /// sorted. `None` when the first rows hold no such date; then none is taken for a stamp further down.
 pub(crate) fn date_order(
@@ -29,22 +32,31 @@ pub(crate) fn date_order(
         return Ok(options.date_order);
     }
     let column = layout.roles.time.unwrap_or(0);
-    let (mut day_first, mut month_first) = (false, false);
-    let mut first: Option<(u64, String)> = None;
+    let text_of = |record: &csv::ByteRecord| String::from_utf8_lossy(cell(record, column)).into_owned();
+    let (mut first, mut day_first, mut month_first): (Option<Seen>, Option<Seen>, Option<Seen>) = (None, None, None);
     let mut rows = 0;
     for_each_record(text, layout, |line, record| {
         rows += 1;
         if let Some((a, b)) = time::open_pair(cell(record, column)) {
-            first.get_or_insert_with(|| (line, String::from_utf8_lossy(cell(record, column)).into_owned()));
-            day_first |= a > 12;
-            month_first |= b > 12;
+            first.get_or_insert_with(|| (line, text_of(record)));
+            if a > 12 && b <= 12 {
+                day_first.get_or_insert_with(|| (line, text_of(record)));
+            }
+            if b > 12 && a <= 12 {
+                month_first.get_or_insert_with(|| (line, text_of(record)));
+            }
         }
         first.is_some() || rows < OPEN_DATE_ROWS
     });
     let Some((line, text_of_first)) = first else { return Ok(None) };
-    if day_first || month_first {
-        // Both: the file is at odds with itself; the cells that don't fit month first are named one by one.
-        return Ok(Some(if month_first { DateOrder::Mdy } else { DateOrder::Dmy }));
+    match (day_first, month_first) {
+        (Some((day, text)), Some((month, other))) => {
+            let (at, other_at) = (Place::Line(day), Place::Line(month));
+            return Err(LoadError::DateConflict { path: path.to_owned(), at, text, other_at, other });
+        }
+        (Some(_), None) => return Ok(Some(DateOrder::Dmy)),
+        (None, Some(_)) => return Ok(Some(DateOrder::Mdy)),
+        (None, None) => {}
     }
     let sorted = |order| is_sorted(text, layout, order);
     match (sorted(DateOrder::Dmy), sorted(DateOrder::Mdy)) {

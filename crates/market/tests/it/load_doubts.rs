@@ -218,3 +218,50 @@ fn a_device_without_end_is_refused_at_once() {
     let error = gigabar_market::load::load(std::path::Path::new("/dev/zero"), &LoadOptions::default()).unwrap_err();
     assert_eq!(error.to_string(), "/dev/zero, line 1: is not text (a zero byte)");
 }
+
+#[test]
+fn databentos_raw_prices_are_billionths() {
+    let text = "rtype,publisher_id,instrument_id,ts_event,open,high,low,close,volume,symbol\n\
+                33,1,5,1609160400000000000,372025000000000,372050000000000,372025000000000,372050000000000,57,ESH1\n\
+                33,1,5,1609160460000000000,372050000000000,372150000000000,372050000000000,372150000000000,145,ESH1\n";
+    let loaded = good(text);
+    assert_eq!((loaded.bars.open(), loaded.bars.close()), (&[372_025.0, 372_050.0][..], &[372_050.0, 372_150.0][..]));
+    assert!(loaded.notes[0].starts_with("whole numbers in Databento's layout"));
+    let plain = LoadOptions { price_divisor: Some(1.0), ..LoadOptions::default() };
+    assert_eq!(load_with(text, &plain).unwrap().bars.open()[0], 372_025_000_000_000.0);
+    let undefined = text.replacen("372050000000000,372025", "9223372036854775807,372025", 1);
+    assert_eq!(refused(undefined), ", line 2, column high: value missing (\"undefined\")");
+    let pretty = text.replace("000000000,", ".000000001,").replace("1609160400.000000001", "1609160400000000000");
+    let pretty = pretty.replace("1609160460.000000001", "1609160460000000000");
+    assert_eq!(good(pretty).bars.open()[0], 372_025.000_000_001);
+}
+
+#[test]
+fn headers_of_other_languages_and_sites() {
+    for (header, rows) in [
+        ("Datum;Eröffnung;Hoch;Tief;Schluss;Volumen", "13.01.2024;10;12;9;11;5\n14.01.2024;10;12;9;11;5\n"),
+        ("Fecha;Apertura;Máximo;Mínimo;Último;Volumen", "13/01/2024;10;12;9;11;5\n14/01/2024;10;12;9;11;5\n"),
+        ("Data,Otwarcie,Najwyzszy,Najnizszy,Zamkniecie,Wolumen", "2024-01-13,10,12,9,11,5\n2024-01-14,10,12,9,11,5\n"),
+        (
+            "Date,Open,High,Low,Close*,Adj Close**,Volume",
+            "\"Jan 13, 2024\",10,12,9,11,11,5\n\"Jan 14, 2024\",10,12,9,11,11,5\n",
+        ),
+    ] {
+        let loaded = good(format!("{header}\n   \n{rows}"));
+        let bars = &loaded.bars;
+        let first = (bars.open()[0], bars.high()[0], bars.low()[0], bars.close()[0], bars.volume()[0]);
+        assert_eq!(first, (10.0, 12.0, 9.0, 11.0, 5.0), "{header}");
+        assert_eq!(stamps(&loaded)[0], "2024-01-13T00:00:00Z", "{header}");
+    }
+    let metastock = good(
+        "<TICKER>,<DTYYYYMMDD>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>\nX,20240102,093000,10,12,9,11,5\nX,20240102,093100,10,12,9,11,5\n",
+    );
+    assert_eq!(stamps(&metastock)[1], "2024-01-02T09:31:00Z");
+}
+
+#[test]
+fn a_symbol_for_a_file_without_any_is_noted() {
+    let named = LoadOptions { symbol: Some("X".into()), ..LoadOptions::default() };
+    let loaded = load_with("date,close\n2024-01-01,1\n2024-01-02,2\n", &named).unwrap();
+    assert_eq!(loaded.notes[1], "the file names no symbol: its bars are taken to be those of X");
+}

@@ -259,7 +259,7 @@ fn dates_that_read_both_ways_are_settled_by_order_or_by_asking() {
     let sorted = good(text(["11/01/2024", "12/01/2024", "01/02/2024"]));
     assert_eq!(stamps(&sorted)[2], "2024-02-01T00:00:00Z");
     let (message, _) = refused(text(["01/13/2024", "13/01/2024", "02/03/2024"]));
-    assert_eq!(message, ", line 3, column Date: \"13/01/2024\" is not a time stamp");
+    assert_eq!(message, ": \"13/01/2024\" on line 3 is day first, \"01/13/2024\" on line 2 month first");
     // A date of another kind far down is not read on a guess.
     let hours: String = (0..100).map(|i| format!("2024-01-{:02} {:02}:00,1,2,1,2\n", 1 + i / 24, i % 24)).collect();
     let (message, _) = refused(format!("Date,Open,High,Low,Close\n{hours}01/06/2024,1,2,1,2\n"));

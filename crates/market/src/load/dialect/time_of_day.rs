@@ -22,11 +22,11 @@ pub(super) fn find(roles: &mut Roles, names: &[String], below: &[Row], notes: &m
     let unused: Vec<usize> = (0..names.len()).filter(|&i| !roles.uses(i)).collect();
     let first_word = |i: usize| columns::normalise(&names[i]).split(' ').next().unwrap_or_default().to_owned();
     let other = |i: usize| columns::normalise(&names[i]).split(' ').any(|word| OTHERS.contains(&word));
-    let named = unused.iter().copied().filter(|&i| NAMES.contains(&first_word(i).as_str()) && !other(i));
+    let mut named = unused.iter().copied().filter(|&i| NAMES.contains(&first_word(i).as_str()) && !other(i));
     let is_hours =
         |i: usize| ["hour", "hr", "hora", "godzina"].contains(&first_word(i).as_str()) && cells(i).all(is_hour);
     let digits = |cell: &[u8]| (3..=6).contains(&cell.len()) && cell.iter().all(u8::is_ascii_digit);
-    let found = named.filter(|&i| is_hours(i) || cells(i).all(|c| time::is_clock(c) || digits(c))).next();
+    let found = named.find(|&i| is_hours(i) || cells(i).all(|c| time::is_clock(c) || digits(c)));
     let repeats = || below.windows(2).any(|w| w[0].fields.get(date) == w[1].fields.get(date));
     let mut clocks = unused.iter().copied().filter(|&i| !other(i) && cells(i).all(time::is_clock));
     let Some(clock) = found.or_else(|| clocks.next().filter(|_| clocks.next().is_none() && repeats())) else { return };
