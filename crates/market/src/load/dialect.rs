@@ -2,6 +2,7 @@
 
 mod named;
 mod time_of_day;
+mod yfinance;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -166,7 +167,7 @@ fn layout(
     let mut layout = match choice {
         Some(Choice::Positions(roles)) => by_position(path, rows, roles, given)?,
         Some(Choice::Names(pairs)) => by_header(path, rows, pairs, given)?,
-        None => by_header(path, rows, &[], given)?,
+        None => yfinance::layout(path, rows, options).unwrap_or_else(|| by_header(path, rows, &[], given))?,
     };
     layout.delimiter = delimiter;
     Ok(layout)
@@ -277,6 +278,7 @@ fn with_header(
         }
     }
     whole_stamp(&mut roles, data);
+    notes.extend(zone_note(&names, data));
     time_of_day::find(&mut roles, &names, below, &mut notes);
     if roles.close_only() {
         let close = roles.price[3].unwrap_or(0);
@@ -287,6 +289,15 @@ fn with_header(
     layout.header = Some((row.line, names));
     layout.notes = notes;
     Ok(layout)
+}
+
+/// What a column of time zones says, which is not read.
+fn zone_note(names: &[String], data: Option<&Row>) -> Option<String> {
+    let is_zone = |name: &String| ["timezone", "time zone", "tz"].contains(&columns::normalise(name).as_str());
+    let (column, zone) = names.iter().position(is_zone).and_then(|i| Some((&names[i], data?.fields.get(i)?)))?;
+    let zone = String::from_utf8_lossy(zone);
+    (!zone.is_empty())
+        .then(|| format!("{column} says {zone} and is not read: the stamps are UTC, or of the zone of --tz"))
 }
 
 /// A "time" that is a full stamp beside a "date": the stamp says all.

@@ -265,3 +265,29 @@ fn a_symbol_for_a_file_without_any_is_noted() {
     let loaded = load_with("date,close\n2024-01-01,1\n2024-01-02,2\n", &named).unwrap();
     assert_eq!(loaded.notes[1], "the file names no symbol: its bars are taken to be those of X");
 }
+
+#[test]
+fn yfinance_writes_three_lines_of_names() {
+    let one = "Price,Close,High,Low,Open,Volume\nTicker,AAPL,AAPL,AAPL,AAPL,AAPL\nDate,,,,,\n\
+               2024-01-02,183.9,186.4,181.9,185.2,8248\n2024-01-03,182.5,184.1,181.7,182.6,5841\n";
+    let loaded = good(one);
+    assert_eq!((loaded.bars.open(), loaded.bars.close()), (&[185.2, 182.6][..], &[183.9, 182.5][..]));
+    assert_eq!(loaded.bars.volume(), [8248.0, 5841.0]);
+    // By ticker, two of them.
+    let two = "Ticker,AAPL,AAPL,AAPL,AAPL,MSFT,MSFT,MSFT,MSFT\nPrice,Open,High,Low,Close,Open,High,Low,Close\n\
+               Datetime,,,,,,,,\n2024-01-02 09:30:00-05:00,1,2,0.5,1.5,11,12,10,11.5\n\
+               2024-01-02 09:31:00-05:00,1,2,0.5,1.25,11,12,10,11.25\n";
+    let of = |symbol: &str| LoadOptions { symbol: Some(symbol.into()), ..LoadOptions::default() };
+    assert_eq!(load_with(two, &of("MSFT")).unwrap().bars.close(), [11.5, 11.25]);
+    assert_eq!(load_with(two, &of("aapl")).unwrap().bars.close(), [1.5, 1.25]);
+    let (message, hint) = refused_with(two, &LoadOptions::default());
+    assert!(hint.contains("AAPL") || message.contains("AAPL, MSFT"), "{message} {hint}");
+    assert!(refused_with(one, &of("MSFT")).0.contains("MSFT"));
+}
+
+#[test]
+fn a_column_of_time_zones_is_told() {
+    let text = "ts,timezone,open,high,low,close\n2024-01-02 09:30,America/New_York,1,2,0.5,1.5\n\
+                2024-01-02 09:31,America/New_York,1,2,0.5,1.5\n";
+    assert!(good(text).notes.iter().any(|note| note.starts_with("timezone says America/New_York and is not read")));
+}
