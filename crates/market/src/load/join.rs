@@ -44,7 +44,8 @@ pub(crate) fn join<'a>(mut series: Vec<Series<'a>>, cut: &Cut) -> Result<Joined<
         let last = spans().map(|(_, last)| last).max().map(iso).unwrap_or_default();
         return Err(LoadError::Cut { path, rows, range: cut.given.clone(), first, last });
     }
-    let notes = notes(&series);
+    let mut notes = notes(&series);
+    notes.extend(nameless(&series));
     let mut reordered = series.iter().any(|s| !s.rows.lines.is_sorted());
     if series.len() > 1 {
         series.retain(|s| !s.rows.lines.is_empty());
@@ -76,14 +77,23 @@ pub(crate) fn join<'a>(mut series: Vec<Series<'a>>, cut: &Cut) -> Result<Joined<
     Ok(Joined { path, columns, lines, reordered, symbol, notes, blame })
 }
 
+/// What files without a symbol are taken for beside those with one.
+fn nameless(series: &[Series<'_>]) -> Option<String> {
+    let symbol = series.iter().find_map(|s| s.rows.symbol.as_ref())?;
+    let names: Vec<String> = series.iter().filter(|s| s.rows.symbol.is_none()).map(file_name).collect();
+    let (names, verb) = (names.join(", "), if names.len() == 1 { "names" } else { "name" });
+    (!names.is_empty()).then(|| format!("{names} {verb} no symbol: the bars are taken to be those of {symbol}"))
+}
+
+fn file_name(series: &Series<'_>) -> String {
+    series.table.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// The notes of every series, with its file where there are several.
 fn notes(series: &[Series<'_>]) -> Vec<String> {
     let named = |s: &Series<'_>, note: &String| match series.len() {
         1 => note.clone(),
-        _ => {
-            let name = s.table.path.file_name().unwrap_or_default().to_string_lossy();
-            format!("{name}: {note}")
-        }
+        _ => format!("{}: {note}", file_name(s)),
     };
     series.iter().flat_map(|s| s.notes.iter().map(move |note| named(s, note))).collect()
 }

@@ -353,6 +353,9 @@ fn several_files_make_one_series_in_order_of_time() {
     let named = |name: &str| format!("ts,symbol,close\n2024-02-01,{name},1\n2024-02-02,{name},2\n");
     let (x, y) = (write("x.csv", &named("X")), write("y.csv", &named("Y").replace("02-0", "03-0")));
     assert_eq!(message(&[&x, &y], &none), "x.csv has symbol X, y.csv has Y");
+    let nameless = write("z.csv", "ts,close\n2024-02-03,1\n2024-02-04,2\n");
+    let notes = load_files(&[&x, &nameless], &none).unwrap().notes;
+    assert!(notes.contains(&"z.csv names no symbol: the bars are taken to be those of X".to_owned()), "{notes:?}");
     let outside = LoadOptions { from: Some("2025-01-01".into()), ..LoadOptions::default() };
     assert_eq!(
         message(&[&first, &second], &outside),
