@@ -12,6 +12,7 @@ use gigabar_backtest::policy::indicator::{Prices, Stream};
 use gigabar_backtest::sweep::{self, SweepRow};
 use gigabar_market::sigma::sigma;
 use gigabar_market::synth::{RandomWalkConfig, random_walk};
+use gigabar_market::{BarColumns, Bars};
 
 use crate::grids::{GRIDS, same_rows};
 use crate::host_kernel::{HostKernel, PARAMETERS, raw};
@@ -192,8 +193,29 @@ fn swept(
 #[test]
 fn indicator_tables_equal_the_streams() {
     let walk = random_walk(3_400, 8, &RandomWalkConfig::default()).unwrap();
+    tables_equal_streams(&walk);
+    // A collapse, after which a deviation must be computed afresh, and bars that do not move.
+    let scale = |t: usize| if t < 1_200 { 1.0 } else { 1e-6 };
+    let column = |values: &[f64]| {
+        let at = |t: usize| if (1_500..1_700).contains(&t) { walk.close()[1_500] } else { values[t] };
+        (0..values.len()).map(|t| at(t) * scale(t)).collect()
+    };
+    tables_equal_streams(
+        &Bars::new(BarColumns {
+            ts: walk.ts().to_vec(),
+            open: column(walk.open()),
+            high: column(walk.high()),
+            low: column(walk.low()),
+            close: column(walk.close()),
+            volume: walk.volume().to_vec(),
+        })
+        .unwrap(),
+    );
+}
+
+fn tables_equal_streams(walk: &Bars) {
     let sigma = sigma(walk.close());
-    let market = Market::new(&walk, &sigma);
+    let market = Market::new(walk, &sigma);
     let kernels = indicator_kernels();
     let mut bars = env_bars(&market, walk.len());
     let prices = Prices { high: walk.high(), low: walk.low(), close: walk.close() };
