@@ -10,12 +10,13 @@ mod series;
 mod suggest;
 mod weekdays;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use self::series::Series;
 use crate::Bars;
 use crate::calendar;
+use crate::load::cut::Cut;
 use crate::load::table::{self, FaultKind, Table, UNKNOWN};
 use crate::load::{LoadError, LoadOptions, container, finish, order};
 use crate::time::iso;
@@ -74,6 +75,7 @@ fn tables(path: &Path, options: &LoadOptions) -> Result<(Vec<Table>, String), Lo
 
 fn of_table(mut table: Table, sha256: &str, options: &LoadOptions) -> Checked {
     let verdict = finish(std::slice::from_ref(&table), options);
+    inside(&mut table, options);
     let series = Series::new(&table, options);
     if let Some(name) = &options.symbol
         && !table.symbols.is_empty()
@@ -111,8 +113,22 @@ fn only(table: &mut Table, name: &str) {
     let Some(index) = table.symbol_named(name) else { return };
     let index = index as u32;
     let keep: Vec<bool> = table.symbol_of.iter().map(|&s| s == index).collect();
-    table.retain(&keep);
     table.faults.retain(|f| f.symbol == index || f.symbol == UNKNOWN);
+    keep_rows(table, &keep);
+}
+
+/// The rows from `from` to `to`; those without a stamp belong to any range. One that is none is the verdict's to tell.
+fn inside(table: &mut Table, options: &LoadOptions) {
+    let Some(cut) = Cut::new(options).ok().filter(|cut| !cut.is_none()) else { return };
+    let keep: Vec<bool> = table.columns.ts.iter().map(|&ts| cut.holds(ts)).collect();
+    let outside: HashSet<u64> =
+        table.lines.iter().zip(&keep).filter(|(_, keep)| !**keep).map(|(line, _)| *line).collect();
+    table.faults.retain(|fault| fault.is_unreadable() || !outside.contains(&fault.line));
+    keep_rows(table, &keep);
+}
+
+fn keep_rows(table: &mut Table, keep: &[bool]) {
+    table.retain(keep);
     table.rows = table.lines.len() + table.faults.iter().filter(|f| f.is_unreadable()).count();
 }
 

@@ -57,7 +57,7 @@ pub struct Jump {
     pub open: f64,
     /// Close of the bar.
     pub close: f64,
-    /// Log return between the closes, less the median, in robust standard deviations (1.4826 times the median absolute
+    /// Log return between the closes, in robust standard deviations (1.4826 times the median absolute
     /// deviation of all that are not 0).
     pub z: f64,
     /// New shares for old that would explain the open; the old number is the larger one in a reverse split.
@@ -71,8 +71,8 @@ pub fn jumps(bars: &BarColumns, min_z: f64) -> Vec<Jump> {
     if close.len() < MIN_BARS {
         return Vec::new();
     }
-    let Some((median, sigma)) = robust(close) else { return Vec::new() };
-    let z = |row: usize| ((close[row] / close[row - 1]).ln() - median) / sigma;
+    let Some(sigma) = robust(close) else { return Vec::new() };
+    let z = |row: usize| (close[row] / close[row - 1]).ln() / sigma;
     let jump = |row: usize| {
         let z = z(row);
         let is_one = z.abs() >= min_z && z.is_finite();
@@ -93,7 +93,7 @@ fn stays(close: &[f64], jump: &Jump) -> bool {
     let row = jump.row;
     let (mut before, mut after) =
         (close[row.saturating_sub(AROUND)..row].to_vec(), close[row..close.len().min(row + AROUND)].to_vec());
-    let Some((_, usual)) = robust(&before) else { return true };
+    let Some(usual) = robust_locally(&before) else { return true };
     let moved = (jump.before / jump.open).ln();
     let (Some(before), Some(after)) = (median(&mut before), median(&mut after)) else { return false };
     moved.abs() > LOCAL_Z * usual && ((before / after).ln() - moved).abs() < 0.35 * moved.abs()
@@ -124,15 +124,23 @@ pub fn split_note(bars: &Bars) -> Option<String> {
     Some(format!("prices jump as at {word}: {}{more}; nothing is adjusted", shown.join(", ")))
 }
 
-/// Median and robust standard deviation (1.4826 times the median absolute deviation) of the log returns that are not 0;
-/// `None` where there are none, or hardly any different.
-pub fn robust(close: &[f64]) -> Option<(f64, f64)> {
-    let mut returns: Vec<f64> =
-        close.windows(2).map(|w| (w[1] / w[0]).ln()).filter(|r| r.is_finite() && *r != 0.0).collect();
-    let center = median(&mut returns)?;
-    let mut distances: Vec<f64> = returns.iter().map(|r| (r - center).abs()).collect();
-    let sigma = MAD_TO_SIGMA * median(&mut distances)?;
-    (sigma > 0.0).then_some((center, sigma))
+/// Robust standard deviation of the log returns that are not 0: 1.4826 times the median of their sizes. About 0 and not
+/// about their median, which is a tick where most moves are of one; `None` where there are none.
+pub fn robust(close: &[f64]) -> Option<f64> {
+    Some(MAD_TO_SIGMA * median(&mut moves(close).map(f64::abs).collect::<Vec<_>>())?)
+}
+
+/// The same about the median: of a few bars, which may all go one way.
+fn robust_locally(close: &[f64]) -> Option<f64> {
+    let mut moves: Vec<f64> = moves(close).collect();
+    let center = median(&mut moves)?;
+    moves.iter_mut().for_each(|r| *r = (*r - center).abs());
+    Some(MAD_TO_SIGMA * median(&mut moves)?).filter(|&sigma| sigma > 0.0)
+}
+
+/// Log returns that are not 0.
+fn moves(close: &[f64]) -> impl Iterator<Item = f64> {
+    close.windows(2).map(|w| (w[1] / w[0]).ln()).filter(|r| r.is_finite() && *r != 0.0)
 }
 
 /// The upper of the two middle ones where their number is even.
@@ -168,6 +176,18 @@ mod tests {
         let close = (0..120).map(|i| at(i) * (100.0 + f64::from(i * i % 7) / 10.0)).collect();
         let volume = (0..120).map(|i| if i < 60 { 1000.0 } else { 1000.0 * traded }).collect();
         jumps(&flat(close, volume), SPLIT_Z).first().and_then(|jump| jump.split)
+    }
+
+    #[test]
+    fn moves_of_a_tick_are_no_jumps() {
+        // Most bars rise by a tick, some fall by one, some stay; bar 400 on the price is half as much again.
+        let mut price = 1.1;
+        let close = (0..600_u32).map(|i| {
+            price += [1e-4, 1e-4, -1e-4, 0.0, 1e-4, -1e-4, 1e-4][(i * i % 7) as usize];
+            if i < 400 { price } else { price * 1.5 }
+        });
+        let found = jumps(&flat(close.collect(), vec![0.0; 600]), SUSPICIOUS_Z);
+        assert_eq!(found.iter().map(|jump| jump.row).collect::<Vec<_>>(), [400]);
     }
 
     #[test]

@@ -156,7 +156,7 @@ pub(super) fn coverage(slots: &Slots) -> String {
 pub(super) fn returns(bars: &Bars) -> Option<String> {
     const HALF: usize = 48;
     let returns: Vec<f64> = bars.close().windows(2).map(|w| (w[1] / w[0]).ln()).collect();
-    let (_, sigma) = robust(bars.close())?;
+    let sigma = robust(bars.close())?;
     let mut counts = [0.0f64; 2 * HALF + 1];
     for r in &returns {
         let bin = (r / sigma * 4.0).round().clamp(-(HALF as f64), HALF as f64) as i64 + HALF as i64;

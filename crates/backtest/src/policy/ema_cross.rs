@@ -7,7 +7,7 @@ use super::sma_cross::{averages_cross, long_only};
 use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
 
 /// Level +1 while EMA(fast) > EMA(slow) of the closes, −1 (`long_only`: 0) while less, unchanged while equal (to
-/// [`TIE`](super::sma_cross::TIE)); 0 before
+/// 1e-12 of the price); 0 before
 /// `slow` bars exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmaCross {

@@ -7,7 +7,7 @@ use super::sma_cross::{cross, long_only};
 use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
 
 /// Level +1 while the MACD line, EMA(fast) − EMA(slow) of the closes, is above its signal line, the EMA(signal) of it;
-/// −1 (`long_only`: 0) while below, unchanged while equal (to [`TIE`](super::sma_cross::TIE)); 0 before bar `slow` + `signal` − 2.
+/// −1 (`long_only`: 0) while below, unchanged while equal (to 1e-12 of the price); 0 before bar `slow` + `signal` − 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MacdCross {
     fast: usize,

@@ -6,7 +6,7 @@ use super::parameter::{Invalid, Kind, Values};
 use super::strategy::{Inputs, MAX_INPUTS, Signal, Strategy, inputs};
 
 /// Level +1 while SMA(fast) > SMA(slow) of the closes, −1 (`long_only`: 0) while less, unchanged while equal (to
-/// [`TIE`]); 0 before `slow` bars exist.
+/// 1e-12 of the price); 0 before `slow` bars exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmaCross {
     fast: usize,

@@ -12,7 +12,7 @@ mod clock;
 mod columns;
 pub(crate) mod container;
 mod csv;
-mod cut;
+pub(crate) mod cut;
 mod databento;
 mod dbn;
 mod dialect;

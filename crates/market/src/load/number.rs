@@ -54,10 +54,10 @@ pub(crate) fn bare(cell: &[u8], comma_is_decimal: bool) -> Number {
 fn dressed(text: &str, comma: Comma) -> Number {
     let bare = text.trim_start_matches(['$', '€', '£']);
     let (bare, scale) = match bare.as_bytes().last() {
-        Some(b'K' | b'k') => (&bare[..bare.len() - 1], 1e3),
-        Some(b'M' | b'm') => (&bare[..bare.len() - 1], 1e6),
-        Some(b'B' | b'b') => (&bare[..bare.len() - 1], 1e9),
-        _ => (bare, 1.0),
+        Some(b'K' | b'k') => (&bare[..bare.len() - 1], "e3"),
+        Some(b'M' | b'm') => (&bare[..bare.len() - 1], "e6"),
+        Some(b'B' | b'b') => (&bare[..bare.len() - 1], "e9"),
+        _ => (bare, ""),
     };
     let (group, decimal) = if comma == Comma::Thousands { (',', '.') } else { ('.', ',') };
     let (whole, fraction) = bare.split_once(decimal).unwrap_or((bare, ""));
@@ -66,8 +66,13 @@ fn dressed(text: &str, comma: Comma) -> Number {
         digits.push('.');
         digits.push_str(fraction);
     }
+    if !digits.bytes().any(|b| b.is_ascii_digit()) {
+        return Number::Bad;
+    }
+    // Read as a whole, so that it is rounded once.
+    digits.push_str(scale);
     match digits.parse::<f64>() {
-        Ok(value) if value.is_finite() && digits.bytes().any(|b| b.is_ascii_digit()) => Number::Value(value * scale),
+        Ok(value) if value.is_finite() => Number::Value(value),
         _ => Number::Bad,
     }
 }
@@ -142,7 +147,9 @@ mod tests {
         for (text, want) in [("1,5", 1.5), ("1.234,5", 1234.5), ("1 234,5", 1234.5), ("12", 12.0), ("1.234", 1234.0)] {
             assert_eq!(decimal(text), Number::Value(want), "{text}");
         }
-        assert_eq!(thousands("1.25M"), Number::Value(1.25e6));
+        for (text, want) in [("1.25M", 1.25e6), ("16.38K", 16380.0), ("513.43k", 513_430.0), ("1,234.5B", 1234.5e9)] {
+            assert_eq!(thousands(text), Number::Value(want), "{text}");
+        }
         for text in ["", "NaN", "null", "N/A", "-", "."] {
             assert_eq!(thousands(text), Number::Missing, "{text}");
         }

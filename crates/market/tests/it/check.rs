@@ -147,3 +147,21 @@ fn adjusting_is_suggested_where_it_helps() {
     assert!(splits == 1 && not[0].starts_with("prices carry splits, and so do the file's adjusted closes"), "{not:?}");
     assert_eq!(suggested(true, &LoadOptions { adjust: true, ..plain }), (0, vec![]));
 }
+
+#[test]
+fn what_lies_outside_the_range_is_not_looked_at() {
+    let mut rows = days();
+    rows[100].1[3] = -5.0;
+    rows[400].1[1] *= 10.0;
+    let within = |from: &str, to: &str| {
+        let day = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        checked(&rows, &LoadOptions { from: day(from), to: day(to), ..LoadOptions::default() })
+    };
+    let (all, later, middle) = (within("", ""), within("2021-01-01", ""), within("2021-01-01", "2021-06-01"));
+    let found =
+        |report: &DataReport| (report.rows, report.loads, report.non_positive_prices.count, report.spikes.count);
+    assert_eq!(found(&all), (500, false, 1, 1));
+    assert_eq!(found(&later), (500 - 262, true, 0, 1));
+    assert_eq!(found(&middle), (108, true, 0, 0));
+    assert_eq!(middle.first.as_deref(), Some("2021-01-01T00:00:00Z"));
+}
