@@ -234,7 +234,10 @@ fn by_header(path: &Path, rows: &[Row], pairs: &[(Role, String)], given: &str) -
             }
             let above = i.checked_sub(1).map(|i| &rows[i]).filter(|above| above.fields.len() == row.fields.len());
             return match above {
-                Some(above) => Err(header_error(path, above, &Roles::default())),
+                Some(above) => {
+                    let roles = columns::by_name(&above.names(), |column| names.get(column).cloned());
+                    Err(header_error(path, above, &roles))
+                }
                 None => without_header(path, row, stamp),
             };
         }

@@ -103,8 +103,15 @@ pub(super) fn refusal(wanted: &Resample, bars: &Bars, length: i64) -> Refusal {
         .filter_map(|(other, with)| Some((other?, with)))
         .find(|(other, _)| fits(other) == Some(true))
         .map(|(other, with)| format!("pass --resample {}{with}", other.text()))
-        .or_else(|| longer(wanted, length));
+        .or_else(|| longer(wanted, length))
+        .or_else(|| elsewhere(wanted, length));
     Refusal { reason, remedy }
+}
+
+/// Days that begin at no one time in UTC begin at midnight somewhere else.
+fn elsewhere(wanted: &Resample, length: i64) -> Option<String> {
+    let is_utc = wanted.zone == TimeZone::UTC && length >= DAY_NS;
+    is_utc.then(|| "pass the zone in which these days begin at midnight, such as --tz America/New_York".to_owned())
 }
 
 /// The next length that holds whole bars and divides a day.

@@ -103,7 +103,7 @@ const NOT_BARS: &[(&str, &str)] = &[
     ),
     (
         "oracles/backtesting.py-0.6.6_GOOG_SmaCross10-30_testsuite.equity.csv.gz",
-        ", line 1: the header has no column for time, open, high, low, close; its columns are , Equity, DrawdownPct, DrawdownDuration",
+        ", line 1: the header has no column for open, high, low, close; its columns are , Equity, DrawdownPct, DrawdownDuration",
     ),
     (
         "oracles/metrics_empyrical_quantstats.json",

@@ -126,6 +126,17 @@ fn a_bucket_that_begins_inside_of_bars_is_refused_with_what_fits() {
     let instants = closes((1..=28).map(|day| format!("2024-01-{day:02}T00:00:00Z")));
     let text = refused(&instants, "1w", "America/New_York");
     assert!(text.ends_with("| pass --resample 1w --tz UTC, or without --tz"), "{text}");
+    // Days of New York as instants, a summer and a winter of them.
+    let york = closes((0..300_i64).map(|day| {
+        let civil = jiff::civil::date(2023, 6, 1) + jiff::Span::new().days(day);
+        civil.in_tz("America/New_York").unwrap().timestamp().to_string()
+    }));
+    let text = refused(&york, "1mo", "UTC");
+    assert!(
+        text.ends_with("| pass the zone in which these days begin at midnight, such as --tz America/New_York"),
+        "{text}"
+    );
+    assert_eq!(made(&york, "1mo", "America/New_York").1.len(), 10);
     // Five minutes at two past.
     let minutes = |step: usize, from: usize, n: usize| {
         closes(
