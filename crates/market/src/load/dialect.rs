@@ -1,5 +1,6 @@
 //! Finds out how a text is laid out: delimiter, preamble, header or none, which column is what.
 
+mod asides;
 mod named;
 mod time_of_day;
 mod yfinance;
@@ -281,7 +282,8 @@ fn with_header(
         }
     }
     whole_stamp(&mut roles, data);
-    notes.extend(zone_note(&names, data));
+    notes.extend(asides::zone(&names, data));
+    notes.extend(asides::side(&names, &roles));
     time_of_day::find(&mut roles, &names, below, &mut notes);
     if roles.close_only() {
         let close = roles.price[3].unwrap_or(0);
@@ -292,15 +294,6 @@ fn with_header(
     layout.header = Some((row.line, names));
     layout.notes = notes;
     Ok(layout)
-}
-
-/// What a column of time zones says, which is not read.
-fn zone_note(names: &[String], data: Option<&Row>) -> Option<String> {
-    let is_zone = |name: &String| ["timezone", "time zone", "tz"].contains(&columns::normalise(name).as_str());
-    let (column, zone) = names.iter().position(is_zone).and_then(|i| Some((&names[i], data?.fields.get(i)?)))?;
-    let zone = String::from_utf8_lossy(zone);
-    (!zone.is_empty())
-        .then(|| format!("{column} says {zone} and is not read: the stamps are UTC, or of the zone of --tz"))
 }
 
 /// A "time" that is a full stamp beside a "date": the stamp says all.

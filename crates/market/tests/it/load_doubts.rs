@@ -286,6 +286,16 @@ fn yfinance_writes_three_lines_of_names() {
 }
 
 #[test]
+fn the_side_that_is_taken_is_told() {
+    let text = "ts,BidOpen,BidHigh,BidLow,BidClose,AskOpen,AskHigh,AskLow,AskClose\n\
+                2024-01-02 09:30,1,2,0.5,1.5,1.1,2.1,0.6,1.6\n2024-01-02 09:31,1,2,0.5,1.5,1.1,2.1,0.6,1.6\n";
+    let loaded = good(text);
+    assert_eq!(loaded.bars.close(), [1.5, 1.5]);
+    let want = "prices are those of the bid (BidClose); those of the ask are left aside";
+    assert!(loaded.notes.iter().any(|note| note == want), "{:?}", loaded.notes);
+}
+
+#[test]
 fn a_column_of_time_zones_is_told() {
     let text = "ts,timezone,open,high,low,close\n2024-01-02 09:30,America/New_York,1,2,0.5,1.5\n\
                 2024-01-02 09:31,America/New_York,1,2,0.5,1.5\n";
