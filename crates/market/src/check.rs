@@ -76,12 +76,12 @@ fn tables(path: &Path, options: &LoadOptions) -> Result<(Vec<Table>, String), Lo
 fn of_table(mut table: Table, sha256: &str, options: &LoadOptions) -> Checked {
     let verdict = finish(std::slice::from_ref(&table), options);
     inside(&mut table, options);
-    let series = Series::new(&table, options);
     if let Some(name) = &options.symbol
         && !table.symbols.is_empty()
     {
         only(&mut table, name);
     }
+    let series = Series::new(&table, options);
     let mut report = empty(&table, sha256);
     report.before_repair = options.repair;
     let mut bars = None;

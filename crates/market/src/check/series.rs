@@ -11,9 +11,10 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// `None` for the rows of several symbols.
+    /// Of the rows of one symbol; `None` for those of several.
     pub(super) fn new(table: &Table, options: &LoadOptions) -> Option<Self> {
-        if table.symbols.len() > 1 && options.symbol.is_none() {
+        let unknown = |name: &String| !table.symbols.is_empty() && table.symbol_named(name).is_none();
+        if options.symbol.as_ref().map_or(table.symbols.len() > 1, unknown) {
             return None;
         }
         let mended = || {
@@ -22,18 +23,11 @@ impl Series {
             Some(Self { columns: loaded.bars.into_columns(), lines: loaded.lines })
         };
         let mends = options.adjust || options.repair;
-        mends.then(mended).flatten().or_else(|| Some(Self::as_it_stands(table, options)))
+        mends.then(mended).flatten().or_else(|| Some(Self::as_it_stands(table)))
     }
 
-    fn as_it_stands(table: &Table, options: &LoadOptions) -> Self {
-        let wanted = |row: &usize| match &options.symbol {
-            Some(name) if !table.symbols.is_empty() => {
-                let symbol = table.symbols.get(table.symbol_of[*row] as usize);
-                symbol.is_some_and(|symbol| symbol.eq_ignore_ascii_case(name))
-            }
-            _ => true,
-        };
-        let mut order: Vec<usize> = (0..table.lines.len()).filter(wanted).collect();
+    fn as_it_stands(table: &Table) -> Self {
+        let mut order: Vec<usize> = (0..table.lines.len()).collect();
         order.sort_by_key(|&row| table.columns.ts[row]);
         let of = |column: &[f64]| order.iter().map(|&row| column[row]).collect::<Vec<f64>>();
         let c = &table.columns;

@@ -32,6 +32,7 @@ mod repair;
 pub(crate) mod rows;
 mod separators;
 mod source;
+mod symbol;
 pub(crate) mod table;
 mod time;
 
@@ -45,6 +46,7 @@ pub use frame::{Frame, Row, Stamps};
 pub use guard::is_decoding;
 pub use number::Number;
 pub use place::Place;
+pub use symbol::symbol_named;
 pub use time::DateOrder;
 
 use self::cut::Cut;

@@ -7,6 +7,7 @@ use super::clock::Skipped;
 use super::columns::PRICES;
 use super::container::{Form, Part};
 use super::dialect::Layout;
+use super::symbol_named;
 use super::{LoadError, LoadOptions, Place, csv, dbn, parquet};
 use crate::bars::BarColumns;
 
@@ -202,13 +203,9 @@ impl Table {
         self
     }
 
-    /// Which symbol a name means: the one written so, else the only one that differs from it in case alone.
+    /// Which of its symbols a name means.
     pub(crate) fn symbol_named(&self, name: &str) -> Option<usize> {
-        let exact = self.symbols.iter().position(|s| s == name);
-        exact.or_else(|| {
-            let mut alike = (0..self.symbols.len()).filter(|&i| self.symbols[i].eq_ignore_ascii_case(name));
-            alike.next().filter(|_| alike.next().is_none())
-        })
+        symbol_named(&self.symbols, name)
     }
 
     /// Makes prices of whole numbers of small units. The quotient is the f64 nearest to the decimal meant.

@@ -165,3 +165,20 @@ fn what_lies_outside_the_range_is_not_looked_at() {
     assert_eq!(found(&middle), (108, true, 0, 0));
     assert_eq!(middle.first.as_deref(), Some("2021-01-01T00:00:00Z"));
 }
+
+#[test]
+fn a_symbol_is_not_looked_at_together_with_another_case_of_it() {
+    let mut text = "date,symbol,open,high,low,close,volume\n".to_owned();
+    for (row, (date, [open, high, low, close], volume)) in days().iter().enumerate() {
+        let wrong = if row == 200 { 10.0 } else { 1.0 };
+        writeln!(text, "{date},A,{open},{high},{low},{close},{volume}").unwrap();
+        writeln!(text, "{date},a,{open},{},{low},{close},{volume}", high * wrong).unwrap();
+    }
+    let (_folder, path) = file(text.as_bytes());
+    let of = |name: &str| {
+        let options = LoadOptions { symbol: Some(name.into()), ..LoadOptions::default() };
+        let report = check(&path, &options).unwrap().remove(0);
+        (report.rows, report.loads, report.spikes.count, report.stale.count)
+    };
+    assert_eq!([of("A"), of("a")], [(500, true, 0, 0), (500, true, 1, 0)]);
+}

@@ -1,6 +1,6 @@
 //! [`Symbols`]: which rows of a file of signals are of the bars' instrument.
 
-use gigabar_market::load::{Frame, Row};
+use gigabar_market::load::{Frame, Row, symbol_named};
 
 use super::error::{SignalsError, Spot};
 use super::layout::listed;
@@ -13,7 +13,7 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
-    /// Of the names in `column`, that of the bars: as it is written there, else in another case. Bars without a symbol
+    /// Of the names in `column`, that of the bars: as [`symbol_named`] finds it. Bars without a symbol
     /// take the only one there is. With what to say of it; none where the column is empty.
     ///
     /// # Errors
@@ -32,10 +32,7 @@ impl Symbols {
         }
         let path = || frame.path().into();
         let at = match of_bars {
-            Some(wanted) => {
-                let exact = found.iter().position(|name| name == wanted);
-                exact.or_else(|| found.iter().position(|name| name.eq_ignore_ascii_case(wanted)))
-            }
+            Some(wanted) => symbol_named(&found, wanted),
             None if found.len() == 1 => Some(0),
             None => return Err(SignalsError::Symbols { path: path(), found }),
         };

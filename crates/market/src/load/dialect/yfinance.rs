@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use super::super::columns;
+use super::super::{columns, symbol_named};
 use super::{Layout, LoadError, LoadOptions, Row, with_header};
 
 /// Lines of the header.
@@ -57,13 +57,9 @@ fn ticker(path: &Path, names: &[String], options: &LoadOptions) -> Result<String
     match &options.symbol {
         None if found.len() == 1 => Ok(found.swap_remove(0)),
         None => Err(LoadError::Symbols { path, found }),
-        Some(wanted) if found.contains(wanted) => Ok(wanted.clone()),
-        Some(wanted) => {
-            let mut alike = found.iter().filter(|name| name.eq_ignore_ascii_case(wanted));
-            match (alike.next(), alike.next()) {
-                (Some(only), None) => Ok(only.clone()),
-                _ => Err(LoadError::UnknownSymbol { path, wanted: wanted.clone(), found }),
-            }
-        }
+        Some(wanted) => match symbol_named(&found, wanted) {
+            Some(at) => Ok(found.swap_remove(at)),
+            None => Err(LoadError::UnknownSymbol { path, wanted: wanted.clone(), found }),
+        },
     }
 }
