@@ -127,6 +127,9 @@ fn finding(out: &mut String, Named { name, count, examples }: &Named<'_>) {
 fn findings(out: &mut String, report: &DataReport) {
     out.push_str("<h2>Findings</h2><table>");
     report.of_bars().iter().for_each(|named| finding(out, named));
+    if let Some(left_out) = report.left_out() {
+        let _ = write!(out, "<tr><td class=\"n z\">–</td><td>{left_out}</td><td></td></tr>");
+    }
     if report.before_repair {
         out.push_str("<tr><th></th><th>as they stand in the file, before --repair</th><th></th></tr>");
     }

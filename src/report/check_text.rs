@@ -29,6 +29,9 @@ pub fn render(report: &DataReport) -> String {
     }
     out.push('\n');
     report.of_bars().iter().for_each(|named| push(&mut out, report.counted, named));
+    if let Some(left_out) = report.left_out() {
+        out.push_str(&format!("{:>8}  {left_out}\n", "–"));
+    }
     out.push_str(if report.before_repair { "\nas it stands in the file, before --repair\n" } else { "\n" });
     report.of_rows().iter().for_each(|named| push(&mut out, report.counted, named));
     if let Some(hours) = &report.hours {

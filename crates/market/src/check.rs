@@ -101,6 +101,7 @@ fn of_table(mut table: Table, sha256: &str, options: &LoadOptions) -> Checked {
     sequence(&table, &mut report);
     faults(&table, &mut report);
     values(&table, &mut report);
+    report.one_series = series.is_some();
     if let Some(series) = series {
         oddities::find(&series, options, &mut report);
     }

@@ -84,6 +84,9 @@ pub struct DataReport {
     pub zero_volume: Finding,
     /// Rows whose high equals their low.
     pub flat: Finding,
+    /// Whether the rows are of one series. Rows of several symbols show no jumps, spikes, stale runs or hours together:
+    /// those below are not looked for then, and their counts are 0.
+    pub one_series: bool,
     /// Closes 15 robust standard deviations or more from the one before, in order of time.
     pub jumps: Finding,
     /// Days and ratios of jumps that look like splits.
@@ -111,7 +114,7 @@ impl DataReport {
         format!("{}, {a_year} bars a year", interval(self.interval_ns))
     }
 
-    /// What bars show together, as it is shown: gaps, jumps and their like.
+    /// What bars show together, as it is shown: gaps, and of one series jumps and their like.
     pub fn of_bars(&self) -> Vec<Named<'_>> {
         let gaps = &self.gaps;
         let name = format!(
@@ -128,6 +131,9 @@ impl DataReport {
         };
         let named = |name: &str, finding| Named::new(name.to_owned(), finding);
         let mut out = vec![Named { name, count: gaps.count, examples: &gaps.examples }];
+        if !self.one_series {
+            return out;
+        }
         if self.interval_ns == DAY_NS && !self.always_open {
             out.push(Named::new(weekdays, &self.missing_weekdays));
         }
@@ -138,6 +144,11 @@ impl DataReport {
             named("runs of ten or more equal closes while opens move", &self.frozen),
         ]);
         out
+    }
+
+    /// What is not looked for in rows of several symbols, for people.
+    pub fn left_out(&self) -> Option<&'static str> {
+        (!self.one_series).then_some("jumps, spikes, stale runs and hours are those of one symbol: choose it with --symbol")
     }
 
     /// What single rows show, as it is shown.

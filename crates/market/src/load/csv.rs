@@ -11,7 +11,7 @@ use super::dialect::{self, BLANKS, Layout};
 use super::number::{self, Number};
 use super::table::{Fault, FaultKind, Origin, Raw, Table, UNKNOWN};
 use super::time::{self, DateOrder, Moment};
-use super::{LoadError, LoadOptions, Place, apart, databento, lean, quotes, separators, source};
+use super::{LoadError, LoadOptions, Place, apart, databento, date_order, lean, quotes, separators, source};
 
 /// Reads a part's rows.
 pub(crate) fn read(mut part: Part, options: &LoadOptions) -> Result<Table, LoadError> {
@@ -32,7 +32,7 @@ pub(crate) fn read(mut part: Part, options: &LoadOptions) -> Result<Table, LoadE
     let (comma, doubt) = separators::decide(text, &layout);
     layout.comma = comma;
     layout.notes.extend(doubt);
-    let order = super::order::date_order(&part.path, text, &layout, options)?;
+    let order = date_order::of_text(&part.path, text, &layout, options)?;
     let mut reader = Reader::new(&layout, order, Clock::new(zone));
     reader.read(text);
     let mut table = reader.finish(&part.path, &part.wrapping, options.tz.as_deref(), notes);

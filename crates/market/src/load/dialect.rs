@@ -223,7 +223,9 @@ fn by_header(path: &Path, rows: &[Row], pairs: &[(Role, String)], given: &str) -
                 return Err(columns_error(path, given, format!("the header (line {}) has no {name:?}", row.line)));
             }
             pairs.iter().for_each(|(role, name)| roles.assign(*role, named(name).unwrap_or(0)));
-            return with_header(path, row, roles, &rows[i + 1..], names);
+            let chosen = pairs.iter().any(|(role, _)| *role == Role::Close);
+            let layout = with_header(path, row, roles, &rows[i + 1..], names)?;
+            return if chosen { Ok(layout) } else { not_ticks(path, layout, &rows[i + 1..]) };
         }
         if let Some(stamp) = row.stamp_column() {
             if !pairs.is_empty() {
@@ -294,6 +296,23 @@ fn with_header(
     layout.header = Some((row.line, names));
     layout.notes = notes;
     Ok(layout)
+}
+
+/// Refuses a table of single trades or quotes; their stamps have a time of day.
+fn not_ticks(path: &Path, layout: Layout, below: &[Row]) -> Result<Layout, LoadError> {
+    let (Some((line, names)), roles) = (&layout.header, &layout.roles) else { return Ok(layout) };
+    let (time, close) = (roles.time.unwrap_or(0), roles.price[3].unwrap_or(0));
+    let days = roles.clock.is_none() && time_of_day::days(below, time);
+    match columns::of_ticks(names, roles) {
+        Some(beside) if !days => Err(LoadError::Ticks {
+            path: path.to_owned(),
+            at: Place::Line(*line),
+            time: names[time].clone(),
+            price: names[close].clone(),
+            beside: names[beside].clone(),
+        }),
+        _ => Ok(layout),
+    }
 }
 
 /// A "time" that is a full stamp beside a "date": the stamp says all.

@@ -85,6 +85,20 @@ pub enum LoadError {
         /// Numbers after the time stamp.
         numbers: usize,
     },
+    /// A table of single trades or quotes.
+    #[error("{}, {at}: prices in {price} beside {beside}: single trades or quotes, not bars", path.display())]
+    Ticks {
+        /// The file.
+        path: PathBuf,
+        /// The header's line.
+        at: Place,
+        /// The column of times.
+        time: String,
+        /// The column of prices.
+        price: String,
+        /// A column that only trades and quotes have.
+        beside: String,
+    },
     /// The `columns` option cannot be used.
     #[error("{}: columns {given:?}: {reason}", path.display())]
     Columns {

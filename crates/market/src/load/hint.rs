@@ -40,6 +40,11 @@ impl LoadError {
             Self::NotBars { .. } => {
                 "trades and event lists are not bars: resample them first; a series of closes loads with --columns ts,close"
             }
+            Self::Ticks { time, price, .. } => {
+                return Some(format!(
+                    "make bars of them first; prices of one moment each load as closes with --columns \"time={time},close={price}\""
+                ));
+            }
             Self::Columns { .. } => {
                 "names are ts, date, time, open, high, low, close, volume, symbol and - for a column to skip"
             }

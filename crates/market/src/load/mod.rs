@@ -14,6 +14,7 @@ pub(crate) mod container;
 mod csv;
 pub(crate) mod cut;
 mod databento;
+mod date_order;
 mod dbn;
 mod dialect;
 mod error;

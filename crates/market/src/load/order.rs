@@ -1,88 +1,14 @@
-//! Two orders a file must show by its data: day or month first in dates, and the columns of a file without header.
+//! The order a file without header must show by its data: that of its columns.
 
-use std::path::Path;
-
-use super::clock::Clock;
+use super::LoadError;
 use super::columns::PRICES;
-use super::csv::{cell, for_each_record, moment};
 use super::dialect::Layout;
 use super::table::Table;
-use super::time::{self, DateOrder};
-use super::{LoadError, LoadOptions, Place};
 
-/// Rows looked at for dates whose day and month could change places.
-const OPEN_DATE_ROWS: usize = 60;
 /// Share of bars that may violate the usual column order before another is suspected.
 const SUSPICIOUS: f64 = 0.05;
 /// Bars that may contradict a header.
 const ENOUGH: usize = 20;
-
-/// A line and its date.
-type Seen = (u64, String);
-
-/// How dates like `01/02/2024` are read: as the option says, else as a number above 12 shows, else as keeps the file
-/// sorted. `None` when the first rows hold no such date; then none is taken for a stamp further down.
-pub(crate) fn date_order(
-    path: &Path,
-    text: &[u8],
-    layout: &Layout,
-    options: &LoadOptions,
-) -> Result<Option<DateOrder>, LoadError> {
-    if options.date_order.is_some() {
-        return Ok(options.date_order);
-    }
-    let column = layout.roles.time.unwrap_or(0);
-    let text_of = |record: &csv::ByteRecord| String::from_utf8_lossy(cell(record, column)).into_owned();
-    let (mut first, mut day_first, mut month_first): (Option<Seen>, Option<Seen>, Option<Seen>) = (None, None, None);
-    let mut rows = 0;
-    for_each_record(text, layout, |line, record| {
-        rows += 1;
-        if let Some((a, b)) = time::open_pair(cell(record, column)) {
-            first.get_or_insert_with(|| (line, text_of(record)));
-            if a > 12 && b <= 12 {
-                day_first.get_or_insert_with(|| (line, text_of(record)));
-            }
-            if b > 12 && a <= 12 {
-                month_first.get_or_insert_with(|| (line, text_of(record)));
-            }
-        }
-        first.is_some() || rows < OPEN_DATE_ROWS
-    });
-    let Some((line, text_of_first)) = first else { return Ok(None) };
-    match (day_first, month_first) {
-        (Some((day, text)), Some((month, other))) => {
-            let (at, other_at) = (Place::Line(day), Place::Line(month));
-            return Err(LoadError::DateConflict { path: path.to_owned(), at, text, other_at, other });
-        }
-        (Some(_), None) => return Ok(Some(DateOrder::Dmy)),
-        (None, Some(_)) => return Ok(Some(DateOrder::Mdy)),
-        (None, None) => {}
-    }
-    let sorted = |order| is_sorted(text, layout, order);
-    match (sorted(DateOrder::Dmy), sorted(DateOrder::Mdy)) {
-        (true, false) => Ok(Some(DateOrder::Dmy)),
-        (false, true) => Ok(Some(DateOrder::Mdy)),
-        _ => {
-            let column = layout.name(column);
-            Err(LoadError::DateOrder { path: path.to_owned(), at: Place::Line(line), column, text: text_of_first })
-        }
-    }
-}
-
-fn is_sorted(text: &[u8], layout: &Layout, order: DateOrder) -> bool {
-    let mut clock = Clock::new(None);
-    let (mut previous, mut up, mut down) = (None, true, true);
-    for_each_record(text, layout, |_, record| {
-        let ts = moment(layout, Some(order), record).and_then(|m| clock.instant(m));
-        if let (Some(before), Some(now)) = (previous, ts) {
-            up &= before <= now;
-            down &= before >= now;
-        }
-        previous = ts.or(previous);
-        up || down
-    });
-    up || down
-}
 
 /// Whether open or close lies outside low to high, or high under low. NaN violates nothing.
 pub(crate) fn violates([open, high, low, close]: [f64; PRICES.len()]) -> bool {

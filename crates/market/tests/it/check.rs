@@ -181,4 +181,9 @@ fn a_symbol_is_not_looked_at_together_with_another_case_of_it() {
         (report.rows, report.loads, report.spikes.count, report.stale.count)
     };
     assert_eq!([of("A"), of("a")], [(500, true, 0, 0), (500, true, 1, 0)]);
+    // Of both together no spike is counted, and none is denied.
+    let both = check(&path, &LoadOptions::default()).unwrap().remove(0);
+    let named = |report: &DataReport| report.of_bars().iter().map(|n| n.name.clone()).collect::<Vec<_>>().join("\n");
+    assert!(!both.one_series && !named(&both).contains("jumps"), "{}", named(&both));
+    assert!(both.left_out().unwrap().contains("--symbol"), "{:?}", both.left_out());
 }

@@ -16,7 +16,7 @@ const OTHERS: [&str; 9] = ["high", "low", "close", "last", "end", "trade", "upda
 pub(super) fn find(roles: &mut Roles, names: &[String], below: &[Row], notes: &mut Vec<String>) {
     let Some(date) = roles.time.filter(|_| roles.clock.is_none() && !below.is_empty()) else { return };
     let cells = |column: usize| below.iter().filter_map(move |row| row.fields.get(column)).map(Vec::as_slice);
-    if !cells(date).all(is_day) {
+    if !days(below, date) {
         return;
     }
     let unused: Vec<usize> = (0..names.len()).filter(|&i| !roles.uses(i)).collect();
@@ -33,6 +33,11 @@ pub(super) fn find(roles: &mut Roles, names: &[String], below: &[Row], notes: &m
     roles.clock = Some(clock);
     roles.hours = is_hours(clock);
     notes.push(format!("{} is the time of day beside {}", names[clock], names[date]));
+}
+
+/// Whether a column holds dates without time.
+pub(super) fn days(below: &[Row], column: usize) -> bool {
+    below.iter().filter_map(|row| row.fields.get(column)).all(|cell| is_day(cell))
 }
 
 /// A date and nothing more.

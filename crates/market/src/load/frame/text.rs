@@ -7,7 +7,7 @@ use super::super::container::Part;
 use super::super::csv::for_each_record;
 use super::super::dialect::{self, Layout};
 use super::super::time::DateOrder;
-use super::super::{LoadError, LoadOptions, Place, order, quotes, source};
+use super::super::{LoadError, LoadOptions, Place, date_order, quotes, source};
 
 /// What may separate columns; of equals the first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
@@ -27,7 +27,7 @@ impl Lines {
         quotes::check(&part.path, &text, layout.delimiter)?;
         // Its columns are found by name: an order of dates needs one of them.
         let order =
-            if layout.roles.time.is_some() { order::date_order(&part.path, &text, &layout, options)? } else { None };
+            if layout.roles.time.is_some() { date_order::of_text(&part.path, &text, &layout, options)? } else { None };
         let names = layout.header.as_ref().map(|(_, names)| names.clone()).unwrap_or_default();
         let roles = layout.roles.clone();
         Ok((Self { text, layout, order }, names, roles))

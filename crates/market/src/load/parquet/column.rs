@@ -10,6 +10,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::FileReader;
 
 use super::super::csv::shortened;
+use super::super::date_order::{OpenDates, Run};
 use super::super::number::{self, Comma, Number};
 use super::super::time::{self, DateOrder, Moment, in_bounds};
 use super::super::{LoadError, LoadOptions, Place};
@@ -156,7 +157,7 @@ impl Column {
     }
 }
 
-/// How dates like `01/02/2024` in a column of text are read: as the option says, else as a number above 12 shows.
+/// How dates like `01/02/2024` in a column of text are read: as the option says, else as they show.
 pub(crate) fn date_order(
     path: &Path,
     name: &str,
@@ -166,26 +167,17 @@ pub(crate) fn date_order(
     if let Some(order) = options.date_order {
         return Ok(order);
     }
-    let pairs = column.cells.iter().enumerate().filter_map(|(row, cell)| match cell {
-        Cell::Bytes(bytes) => time::open_pair(bytes).map(|pair| (row, pair)),
-        _ => None,
-    });
-    let (mut first, mut day_first, mut month_first) = (None, false, false);
-    for (row, (a, b)) in pairs {
-        first.get_or_insert(row);
-        day_first |= a > 12;
-        month_first |= b > 12;
+    let mut dates = OpenDates::default();
+    for (row, cell) in column.cells.iter().enumerate() {
+        if let Cell::Bytes(bytes) = cell {
+            dates.see(row as u64 + 1, bytes);
+        }
     }
-    match (first, month_first, day_first) {
-        (Some(row), false, false) => Err(LoadError::DateOrder {
-            path: path.to_owned(),
-            at: Place::Row(row as u64 + 1),
-            column: name.to_owned(),
-            text: column.text(row),
-        }),
-        (_, true, _) => Ok(DateOrder::Mdy),
-        _ => Ok(DateOrder::Dmy),
-    }
+    let sorted = |order| {
+        let mut run = Run::default();
+        (0..column.len()).all(|row| run.goes_on(column.moment(row, order).ok()))
+    };
+    Ok(dates.decide(path, name, Place::Row, sorted)?.unwrap_or(DateOrder::Dmy))
 }
 
 fn civil(ns: i128) -> Option<Moment> {
