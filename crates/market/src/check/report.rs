@@ -148,7 +148,8 @@ impl DataReport {
 
     /// What is not looked for in rows of several symbols, for people.
     pub fn left_out(&self) -> Option<&'static str> {
-        (!self.one_series).then_some("jumps, spikes, stale runs and hours are those of one symbol: choose it with --symbol")
+        (!self.one_series)
+            .then_some("jumps, spikes, stale runs and hours are those of one symbol: choose it with --symbol")
     }
 
     /// What single rows show, as it is shown.

@@ -306,7 +306,7 @@ fn not_ticks(path: &Path, layout: Layout, below: &[Row]) -> Result<Layout, LoadE
     match columns::of_ticks(names, roles) {
         Some(beside) if !days => Err(LoadError::Ticks {
             path: path.to_owned(),
-            at: Place::Line(*line),
+            at: Some(Place::Line(*line)),
             time: names[time].clone(),
             price: names[close].clone(),
             beside: names[beside].clone(),

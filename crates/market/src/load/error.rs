@@ -86,12 +86,12 @@ pub enum LoadError {
         numbers: usize,
     },
     /// A table of single trades or quotes.
-    #[error("{}, {at}: prices in {price} beside {beside}: single trades or quotes, not bars", path.display())]
+    #[error("{}{}: prices in {price} beside {beside}: single trades or quotes, not bars", path.display(), on(*at))]
     Ticks {
         /// The file.
         path: PathBuf,
-        /// The header's line.
-        at: Place,
+        /// The header's line; Parquet has none.
+        at: Option<Place>,
         /// The column of times.
         time: String,
         /// The column of prices.
@@ -469,6 +469,10 @@ pub enum LoadError {
         /// The other's.
         that: String,
     },
+}
+
+fn on(at: Option<Place>) -> String {
+    at.map_or_else(String::new, |at| format!(", {at}"))
 }
 
 fn running_on(until: Option<u64>) -> String {

@@ -17,6 +17,7 @@ use super::csv::{cell, moment, time_zone};
 use super::number::{self, Number};
 use super::parquet::Sheet;
 use super::parquet::column::{Cell, Column};
+use super::parquet::stamp::Stamp;
 use super::time::{self, DateOrder};
 use super::{LoadError, LoadOptions, Place};
 use text::Lines;
@@ -205,7 +206,7 @@ impl Frame {
             }),
             Rows::Parquet(sheet) => {
                 let order = sheet.order();
-                sheet.for_each(roles.time, numbers, texts, |first, columns, n| {
+                sheet.for_each(roles, numbers, texts, |first, columns, n| {
                     (0..n).try_for_each(|row| {
                         let cells = Cells::Parquet { columns, row, order };
                         visit(Row { roles, place: Place::Row(first + row as u64), cells })
@@ -250,20 +251,20 @@ impl Row<'_> {
     pub fn instant(&self, stamps: &mut Stamps) -> Option<i64> {
         let moment = match self.cells {
             Cells::Text { record, lines } => moment(lines.layout(), lines.order(), record)?,
-            Cells::Parquet { columns, row, order } => {
-                columns.get(self.roles.time?)?.as_ref()?.moment(row, order).ok()?
-            }
+            Cells::Parquet { columns, row, order } => self.parquet_stamp(columns)?.moment(row, order).ok()?,
         };
         stamps.0.instant(moment)
     }
 
+    fn parquet_stamp<'c>(&self, columns: &'c [Option<Column>]) -> Option<Stamp<'c>> {
+        let of = |column: usize| columns.get(column).and_then(Option::as_ref);
+        Some(Stamp { time: of(self.roles.time?)?, clock: self.roles.clock.and_then(of) })
+    }
+
     /// What stands in the row's time column, or columns.
     pub fn stamp_text(&self) -> String {
-        if let (Cells::Parquet { columns, row, .. }, Some(time)) = (self.cells, self.roles.time) {
-            return columns
-                .get(time)
-                .and_then(Option::as_ref)
-                .map_or_else(String::new, |column| column.stamp_text(row));
+        if let Cells::Parquet { columns, row, .. } = self.cells {
+            return self.parquet_stamp(columns).map_or_else(String::new, |stamp| stamp.text(row));
         }
         let columns = [self.roles.time, self.roles.clock].into_iter().flatten();
         columns.map(|column| self.text(column).into_owned()).collect::<Vec<_>>().join(" ")

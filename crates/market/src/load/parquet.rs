@@ -3,6 +3,7 @@
 pub(crate) mod column;
 mod kind;
 mod sheet;
+pub(crate) mod stamp;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,17 +14,18 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::clock::Clock;
-use super::columns::{self, Choice, Roles};
+use super::columns::{self, Choice, Role, Roles};
 use super::container::Part;
-use super::csv::{shortened, time_zone, undone};
+use super::csv::{time_zone, undone};
 use super::dialect::Layout;
 use super::guard::guarded;
 use super::number::{Comma, Number};
 use super::table::{Fault, FaultKind, Origin, Raw, Table};
-use super::{LoadError, LoadOptions, Place};
+use super::{LoadError, LoadOptions, Place, time};
 use column::{Cell, Column};
 use kind::Kind;
 pub(crate) use sheet::Sheet;
+use stamp::Stamp;
 
 /// Rows any file may have, and how many more for each of its bytes: constant columns pack to almost nothing.
 const ROWS: usize = 4_000_000;
@@ -76,12 +78,21 @@ type File = SerializedFileReader<Bytes>;
 fn layout(path: &Path, file: &File, options: &LoadOptions) -> Result<Layout, LoadError> {
     let schema = file.metadata().file_metadata().schema_descr();
     let (names, mut roles, mut notes) = by_name(file);
-    choose(path, &names, &mut roles, options)?;
+    let close_chosen = choose(path, &names, &mut roles, options)?;
     let missing = roles.missing();
     if !missing.is_empty() {
         let described = |c: &ColumnDescriptor| format!("{} ({})", c.path().string(), Kind::describe(c));
         let found = schema.columns().iter().map(|c| described(c)).collect();
         return Err(LoadError::Schema { path: path.to_owned(), missing, found });
+    }
+    if let Some(clock) = roles.clock {
+        notes.push(format!("{} is the time of day beside {}", names[clock], names[roles.time.unwrap_or(0)]));
+    }
+    let days = roles.clock.is_none() && roles.time.is_some_and(|i| Kind::of(&schema.columns()[i]) == Kind::Date);
+    if let Some(beside) = columns::of_ticks(&names, &roles).filter(|_| !days && !close_chosen) {
+        let [time, price] = [roles.time, roles.price[3]].map(|i| names[i.unwrap_or(0)].clone());
+        let (path, beside) = (path.to_owned(), names[beside].clone());
+        return Err(LoadError::Ticks { path, at: None, time, price, beside });
     }
     if roles.close_only() {
         let close = roles.price[3].unwrap_or(0);
@@ -104,15 +115,45 @@ fn by_name(file: &File) -> (Vec<String>, Roles, Vec<String>) {
         notes.push(format!("{} is the only column of time stamps", names[*only]));
         roles.time = Some(*only);
     }
+    time_of_day(file, &mut roles);
     (names, roles, notes)
 }
 
-/// Applies `--columns`.
-fn choose(path: &Path, names: &[String], roles: &mut Roles, options: &LoadOptions) -> Result<(), LoadError> {
-    let Some(given) = &options.columns else { return Ok(()) };
+/// Of a date and a "time" beside it, the latter alone where it is a whole stamp; neither where it is none of both. Of a
+/// date without one, the only column of times of day.
+fn time_of_day(file: &File, roles: &mut Roles) {
+    let columns = file.metadata().file_metadata().schema_descr().columns();
+    let kind = |i: usize| Kind::of(&columns[i]);
+    match roles.clock {
+        Some(clock) if kind(clock).is_stamp() || is_whole(file, clock) => {
+            (roles.time, roles.clock) = (Some(clock), None);
+        }
+        Some(clock) if !kind(clock).is_clock_like() => roles.clock = None,
+        None if roles.time.is_some_and(|time| kind(time) == Kind::Date) => {
+            let mut clocks = (0..columns.len()).filter(|&i| matches!(kind(i), Kind::TimeOfDay { .. }));
+            roles.clock = clocks.next().filter(|_| clocks.next().is_none());
+        }
+        _ => {}
+    }
+}
+
+/// Whether the first value of a column, of text or of whole numbers, is a stamp with a date.
+fn is_whole(file: &File, column: usize) -> bool {
+    let first = || {
+        let mut cells = Vec::new();
+        let read = file.num_row_groups() > 0 && column::Stream::open(file, 0, column)?.next(&mut cells)? > 0;
+        Ok::<_, ParquetError>(if read { Column::of(file, column, cells).first_text() } else { None })
+    };
+    first().ok().flatten().is_some_and(|text| !time::is_clock(text.as_bytes()) && text.len() > 6)
+}
+
+/// Applies `--columns`; whether it says what the close is.
+fn choose(path: &Path, names: &[String], roles: &mut Roles, options: &LoadOptions) -> Result<bool, LoadError> {
+    let Some(given) = &options.columns else { return Ok(false) };
     let error = |reason: String| LoadError::Columns { path: path.to_owned(), given: given.clone(), reason };
     match columns::parse_choice(given).map_err(error)? {
         Choice::Names(pairs) => {
+            let close = pairs.iter().any(|(role, _)| *role == Role::Close);
             for (role, name) in pairs {
                 let Some(at) = names.iter().position(|n| n.eq_ignore_ascii_case(&name)) else {
                     return Err(error(format!(
@@ -122,6 +163,7 @@ fn choose(path: &Path, names: &[String], roles: &mut Roles, options: &LoadOption
                 };
                 roles.assign(role, at);
             }
+            Ok(close)
         }
         Choice::Positions(positions) => {
             if positions.len() > names.len() {
@@ -130,12 +172,9 @@ fn choose(path: &Path, names: &[String], roles: &mut Roles, options: &LoadOption
             *roles = Roles::default();
             let named = positions.iter().enumerate().filter_map(|(i, role)| role.map(|role| (i, role)));
             named.for_each(|(i, role)| roles.assign(role, i));
+            Ok(true)
         }
     }
-    if roles.clock.is_some() {
-        return Err(error("date and time of day in two columns are read from text files only".to_owned()));
-    }
-    Ok(())
 }
 
 fn wrong_type(path: &Path, file: &File, column: usize, wanted: &'static str) -> LoadError {
@@ -155,7 +194,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn table(mut self, wrapping: &[&str], options: &LoadOptions) -> Result<Table, LoadError> {
         let roles = self.layout.roles.clone();
-        let stamps = self.stamps(roles.time.unwrap_or(0), options)?;
+        let stamps = self.stamps(&roles, options)?;
         let n = stamps.len();
         let mut raw = Raw { rows: n, ..Raw::default() };
         let kept: Vec<bool> = stamps.iter().map(Result::is_ok).collect();
@@ -210,18 +249,27 @@ impl Reader<'_> {
     }
 
     /// Every row's instant, or what stands there instead.
-    fn stamps(&mut self, column: usize, options: &LoadOptions) -> Result<Vec<Result<i64, String>>, LoadError> {
-        let cells = self.column(column)?;
-        let order = column::date_order(self.path, &self.layout.name(column), &cells, options)?;
-        let clock = &mut self.clock;
-        let read = |row| match cells.moment(row, order) {
-            Ok(moment) => clock.instant(moment).ok_or_else(|| cells.text(row)),
-            Err(text) => Err(shortened(text.as_bytes())),
-        };
-        if !cells.kind.is_stamp_like() {
+    fn stamps(&mut self, roles: &Roles, options: &LoadOptions) -> Result<Vec<Result<i64, String>>, LoadError> {
+        let column = roles.time.unwrap_or(0);
+        let time = self.column(column)?;
+        if !time.kind.is_stamp_like() {
             return Err(self.wrong_type(column, "time stamps"));
         }
-        Ok((0..cells.len()).map(read).collect())
+        let clock = roles.clock.map(|column| self.column(column)).transpose()?;
+        if let (Some(column), Some(clock)) = (roles.clock, &clock) {
+            self.same_length(clock.len(), time.len())?;
+            if !clock.kind.is_clock_like() {
+                return Err(self.wrong_type(column, "times of day"));
+            }
+        }
+        let stamp = Stamp { time: &time, clock: clock.as_ref() };
+        let order = column::date_order(self.path, &self.layout.name(column), stamp, options)?;
+        let clock = &mut self.clock;
+        let read = |row| {
+            let moment = stamp.moment(row, order)?;
+            clock.instant(moment).ok_or_else(|| stamp.text(row))
+        };
+        Ok((0..time.len()).map(read).collect())
     }
 
     /// The kept rows' numbers; NaN and a fault where there is none.
@@ -285,7 +333,5 @@ impl Roles {
             *role = role.filter(&usable);
         }
         self.volumes.retain(&usable);
-        // Two columns for one stamp are a text file's way.
-        self.clock = None;
     }
 }

@@ -64,6 +64,63 @@ fn every_type_of_parquet_gives_the_same_bars() {
 }
 
 #[test]
+fn date_and_time_of_day_in_two_columns_of_parquet() {
+    let names = ["date32_time64", "date_ns_text", "date_time_text", "date_time_digits", "date_time_whole"];
+    for name in names {
+        let name = format!("{name}.parquet");
+        assert_same(&good(&name), &name, "2024-01-15T09:30:00Z");
+    }
+    assert_eq!(good("date_ns_text.parquet").notes, ["Time is the time of day beside Date"]);
+    let berlin = LoadOptions { tz: Some("Europe/Berlin".into()), ..LoadOptions::default() };
+    let loaded = load(&file("date_time_text.parquet"), &berlin).unwrap();
+    assert_eq!(iso(loaded.bars.ts()[0]), "2024-01-15T08:30:00Z");
+    let named = LoadOptions { columns: Some("date=Date,time=open".into()), ..LoadOptions::default() };
+    assert_eq!(
+        refused("date_ns_text.parquet", &named),
+        "date_ns_text.parquet, column open: is of type double, which holds no times of day"
+    );
+}
+
+#[test]
+fn dates_of_text_in_parquet_show_their_order() {
+    let days = good("date_sorted.parquet");
+    assert_eq!(
+        (iso(days.bars.ts()[0]).as_str(), days.bars.interval_ns()),
+        ("2024-03-10T00:00:00Z", 86_400_000_000_000)
+    );
+    assert_eq!(
+        refused("date_conflict.parquet", &LoadOptions::default()),
+        "date_conflict.parquet: \"13/04/2024\" on row 1 is day first, \"04/14/2024\" on row 2 month first"
+    );
+}
+
+#[test]
+fn trades_with_a_header_are_no_closes() {
+    let error = load(&file("trades.parquet"), &LoadOptions::default()).unwrap_err();
+    let message = "prices in price beside size: single trades or quotes, not bars";
+    assert!(error.to_string().ends_with(&format!("trades.parquet: {message}")), "{error}");
+    assert!(error.hint().unwrap().ends_with("--columns \"time=ts,close=price\""), "{:?}", error.hint());
+    let chosen = LoadOptions { columns: Some("time=ts,close=price".into()), ..LoadOptions::default() };
+    assert_eq!(load(&file("trades.parquet"), &chosen).unwrap().bars.close()[1], 12.0);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ticks.csv");
+    let of = |header: &str, first: &str, options: &LoadOptions| {
+        let rows: String = (10..40).map(|i| format!("{first}:{i},{i},1\n")).collect();
+        std::fs::write(&path, format!("{header}\n{rows}")).unwrap();
+        load(&path, options).map(|loaded| loaded.bars.len()).map_err(|e| e.to_string())
+    };
+    let (none, chosen) =
+        (LoadOptions::default(), LoadOptions { columns: chosen.columns.map(|c| c.replace("ts", "Time")), ..chosen });
+    let refused = of("Time,Price,Qty", "2024-01-15 09:30", &none).unwrap_err();
+    assert!(
+        refused.ends_with("ticks.csv, line 1: prices in Price beside Qty: single trades or quotes, not bars"),
+        "{refused}"
+    );
+    assert_eq!(of("Time,Price,Qty", "2024-01-15 09:30", &chosen), Ok(30));
+    assert_eq!(of("Time,Close,Qty", "2024-01-15 09:30", &none), Ok(30));
+}
+
+#[test]
 fn wall_clock_of_parquet_is_read_in_the_zone() {
     let options = LoadOptions { tz: Some("America/New_York".into()), ..LoadOptions::default() };
     let first = |name: &str| iso(load(&file(name), &options).unwrap().bars.ts()[0]);

@@ -16,6 +16,7 @@ use super::super::time::{self, DateOrder, Moment, in_bounds};
 use super::super::{LoadError, LoadOptions, Place};
 use super::File;
 use super::kind::Kind;
+use super::stamp::Stamp;
 use crate::time::{DAY_NS, iso};
 
 /// Records decoded at once.
@@ -52,6 +53,16 @@ impl Column {
             }
         }
         Ok(Self { kind, cells })
+    }
+
+    /// Of values read already.
+    pub(crate) fn of(file: &File, column: usize, cells: Vec<Cell>) -> Self {
+        Self { kind: Kind::of(&file.metadata().file_metadata().schema_descr().column(column)), cells }
+    }
+
+    /// The first value that is one, for people.
+    pub(crate) fn first_text(&self) -> Option<String> {
+        (0..self.len()).find(|&row| self.cells[row] != Cell::Null).map(|row| self.text(row))
     }
 
     /// Without values yet.
@@ -161,21 +172,21 @@ impl Column {
 pub(crate) fn date_order(
     path: &Path,
     name: &str,
-    column: &Column,
+    stamp: Stamp<'_>,
     options: &LoadOptions,
 ) -> std::result::Result<DateOrder, LoadError> {
     if let Some(order) = options.date_order {
         return Ok(order);
     }
     let mut dates = OpenDates::default();
-    for (row, cell) in column.cells.iter().enumerate() {
+    for (row, cell) in stamp.time.cells.iter().enumerate() {
         if let Cell::Bytes(bytes) = cell {
             dates.see(row as u64 + 1, bytes);
         }
     }
     let sorted = |order| {
         let mut run = Run::default();
-        (0..column.len()).all(|row| run.goes_on(column.moment(row, order).ok()))
+        (0..stamp.time.len()).all(|row| run.goes_on(stamp.moment(row, order).ok()))
     };
     Ok(dates.decide(path, name, Place::Row, sorted)?.unwrap_or(DateOrder::Dmy))
 }

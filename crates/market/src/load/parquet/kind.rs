@@ -10,6 +10,8 @@ pub(crate) enum Kind {
     Stamp { unit_ns: i64, utc: bool },
     /// Days since 1970.
     Date,
+    /// A time of day in units of this many nanoseconds.
+    TimeOfDay { unit_ns: i64 },
     /// Days and nanoseconds in twelve bytes.
     Int96,
     /// Whole numbers, as plain as they are.
@@ -24,7 +26,7 @@ pub(crate) enum Kind {
     Null,
     /// Text.
     Text,
-    /// Anything else: booleans, times of day, raw bytes.
+    /// Anything else: booleans, raw bytes.
     Other,
 }
 
@@ -33,12 +35,10 @@ impl Kind {
         let physical = column.physical_type();
         match (physical, column.logical_type_ref()) {
             (Type::INT64, Some(LogicalType::Timestamp(stamp))) => {
-                let unit_ns = match stamp.unit {
-                    TimeUnit::MILLIS => 1_000_000,
-                    TimeUnit::MICROS => 1_000,
-                    TimeUnit::NANOS => 1,
-                };
-                Self::Stamp { unit_ns, utc: stamp.is_adjusted_to_u_t_c }
+                Self::Stamp { unit_ns: unit_ns(&stamp.unit), utc: stamp.is_adjusted_to_u_t_c }
+            }
+            (Type::INT32 | Type::INT64, Some(LogicalType::Time(time))) => {
+                Self::TimeOfDay { unit_ns: unit_ns(&time.unit) }
             }
             (Type::INT32, Some(LogicalType::Date)) => Self::Date,
             (_, Some(LogicalType::Decimal(decimal))) => Self::Decimal { scale: decimal.scale },
@@ -57,6 +57,8 @@ impl Kind {
             (Type::INT64, ConvertedType::TIMESTAMP_MILLIS) => Self::Stamp { unit_ns: 1_000_000, utc: true },
             (Type::INT64, ConvertedType::TIMESTAMP_MICROS) => Self::Stamp { unit_ns: 1_000, utc: true },
             (Type::INT32, ConvertedType::DATE) => Self::Date,
+            (Type::INT32, ConvertedType::TIME_MILLIS) => Self::TimeOfDay { unit_ns: 1_000_000 },
+            (Type::INT64, ConvertedType::TIME_MICROS) => Self::TimeOfDay { unit_ns: 1_000 },
             (_, ConvertedType::DECIMAL) => Self::Decimal { scale: column.type_scale() },
             (Type::INT32 | Type::INT64, converted) => {
                 let unsigned = matches!(
@@ -82,6 +84,11 @@ impl Kind {
         self.is_stamp() || matches!(self, Self::Integer { .. } | Self::Float | Self::Text)
     }
 
+    /// Whether a time of day beside a date can be made of a value.
+    pub(crate) fn is_clock_like(self) -> bool {
+        matches!(self, Self::TimeOfDay { .. } | Self::Integer { .. } | Self::Text)
+    }
+
     /// Whether a number can be made of a value.
     pub(crate) fn is_number_like(self) -> bool {
         matches!(self, Self::Integer { .. } | Self::Decimal { .. } | Self::Float | Self::Half | Self::Null | Self::Text)
@@ -103,5 +110,13 @@ impl Kind {
             None => String::new(),
         };
         format!("{physical}{length}{logical}")
+    }
+}
+
+fn unit_ns(unit: &TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::MILLIS => 1_000_000,
+        TimeUnit::MICROS => 1_000,
+        TimeUnit::NANOS => 1,
     }
 }

@@ -7,6 +7,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::column::{self, Column, Stream, too_many};
 use super::kind::Kind;
+use super::stamp::Stamp;
 use super::{File, LoadError, LoadOptions, broken, by_name, contradictory, guarded, most_rows, wrong_type};
 use crate::load::columns::Roles;
 use crate::load::container::Part;
@@ -30,8 +31,10 @@ impl Sheet {
             let (names, roles, _) = by_name(&file);
             let mut order = options.date_order.unwrap_or(DateOrder::Dmy);
             if let Some(time) = roles.time.filter(|&time| kind(&file, time) == Kind::Text) {
-                let cells = Column::read(&file, time, max_rows).map_err(|e| broken(&path, &e))?;
-                order = column::date_order(&path, &names[time], &cells, options)?;
+                let read = |column| Column::read(&file, column, max_rows).map_err(|e| broken(&path, &e));
+                let (time_cells, clock) = (read(time)?, roles.clock.map(read).transpose()?);
+                let clock = clock.as_ref().filter(|clock| clock.len() == time_cells.len());
+                order = column::date_order(&path, &names[time], Stamp { time: &time_cells, clock }, options)?;
             }
             Ok((file, order, names, roles))
         });
@@ -45,17 +48,18 @@ impl Sheet {
     }
 
     /// Shows `visit` batches: the first one's row, counted from 1, the columns by their place in the file, and how many
-    /// rows.
+    /// rows. Of `roles` those of time are read.
     pub(crate) fn for_each<E: From<LoadError>>(
         &self,
-        time: Option<usize>,
+        roles: &Roles,
         numbers: &[usize],
         texts: &[usize],
         mut visit: impl FnMut(u64, &[Option<Column>], usize) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.check_types(time, numbers)?;
+        self.check_types(roles, numbers)?;
         let n_columns = self.file.metadata().file_metadata().schema_descr().num_columns();
-        let mut wanted: Vec<usize> = time.iter().chain(numbers).chain(texts).copied().collect();
+        let mut wanted: Vec<usize> =
+            roles.time.iter().chain(&roles.clock).chain(numbers).chain(texts).copied().collect();
         wanted.sort_unstable();
         wanted.dedup();
         let mut columns: Vec<Option<Column>> = (0..n_columns).map(|_| None).collect();
@@ -113,9 +117,12 @@ impl Sheet {
         columns.column(column).max_rep_level() == 0 && values(kind(&self.file, column))
     }
 
-    fn check_types(&self, time: Option<usize>, numbers: &[usize]) -> Result<(), LoadError> {
-        if let Some(time) = time.filter(|&i| !self.holds(i, Kind::is_stamp_like)) {
+    fn check_types(&self, roles: &Roles, numbers: &[usize]) -> Result<(), LoadError> {
+        if let Some(time) = roles.time.filter(|&i| !self.holds(i, Kind::is_stamp_like)) {
             return Err(wrong_type(&self.path, &self.file, time, "time stamps"));
+        }
+        if let Some(clock) = roles.clock.filter(|&i| !self.holds(i, Kind::is_clock_like)) {
+            return Err(wrong_type(&self.path, &self.file, clock, "times of day"));
         }
         match numbers.iter().find(|&&i| !self.may_hold_numbers(i)) {
             Some(&i) => Err(wrong_type(&self.path, &self.file, i, "numbers")),

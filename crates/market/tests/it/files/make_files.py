@@ -70,6 +70,22 @@ two = pd.concat([frame(timestamp=utc, symbol="AAA"), frame(timestamp=utc, symbol
 two["symbol"] = two["symbol"].astype("category")
 two.to_parquet("symbols.parquet", index=False)
 pq.write_table(pa.table({"timestamp": pa.array(utc), "px": pa.array(PRICES["close"])}), "no_prices.parquet")
+# Date and time of day apart, as types, as pandas makes of a text, as MetaTrader's text, as digits.
+apart = {
+    "date32_time64": {"date": pa.array([d.date() for d in STAMPS], pa.date32()),
+                      "clock": pa.array([d.time() for d in STAMPS], pa.time64("us"))},
+    "date_ns_text": {"Date": pa.array(ns.normalize(), pa.timestamp("ns")), "Time": [f"{d:%H:%M}" for d in STAMPS]},
+    "date_time_text": {"<DATE>": [f"{d:%Y.%m.%d}" for d in STAMPS], "<TIME>": [f"{d:%H:%M:%S}" for d in STAMPS]},
+    "date_time_digits": {"date": [int(f"{d:%Y%m%d}") for d in STAMPS], "time": [int(f"{d:%H%M}") for d in STAMPS]},
+    "date_time_whole": {"date": [f"{d:%Y-%m-%d}" for d in STAMPS], "time": pa.array(ns, pa.timestamp("us"))},
+}
+for name, stamps in apart.items():
+    pq.write_table(pa.table({**stamps, **PRICES}), f"{name}.parquet")
+pq.write_table(pa.table({"ts": pa.array(utc), "price": PRICES["close"], "size": PRICES["volume"]}), "trades.parquet")
+days = ["10/03/2024", "11/03/2024", "12/03/2024", "01/04/2024", "02/04/2024"]
+pq.write_table(pa.table({"date": days, **PRICES}), "date_sorted.parquet")
+days = ["13/04/2024", "04/14/2024", "04/15/2024", "04/16/2024", "04/17/2024"]
+pq.write_table(pa.table({"date": days, **PRICES}), "date_conflict.parquet")
 fixed = {k: pa.array([int(x * 1e9).to_bytes(8, "little") for x in v], pa.binary(8)) for k, v in PRICES.items()}
 table("fixed.parquet", pa.array(utc), fixed)
 table("brotli.parquet", pa.array(utc), compression="brotli")
