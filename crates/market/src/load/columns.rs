@@ -120,7 +120,7 @@ const CLOSE: [&str; 18] = [
     "price",
     "settle",
 ];
-const VOLUME: [&str; 13] = [
+const VOLUME: [&str; 18] = [
     "volumen",
     "wolumen",
     "real volume",
@@ -134,62 +134,16 @@ const VOLUME: [&str; 13] = [
     "tickvol",
     "tickvolume",
     "total volume",
+    "total ticks",
+    "total traded quantity",
+    "traded quantity",
+    "shares traded",
+    "no of shares",
 ];
 const SYMBOL: [&str; 9] = ["symbol", "ticker", "tic", "sym", "instrument", "pair", "asset", "code", "name"];
 const ADJ_CLOSE: [&str; 5] = ["adj close", "adjusted close", "adjclose", "close adj", "close adjusted"];
 /// Words after "volume" that make it a statistic, not a volume.
 const STATISTIC: [&str; 10] = ["ma", "sma", "ema", "avg", "mean", "std", "delta", "ratio", "change", "osc"];
-
-/// Names of a price that a trade has as a bar's close has.
-const TRADED: [&str; 6] = ["price", "last", "last price", "trade price", "traded price", "p"];
-/// Columns of single trades, and of quotes.
-const TRADE: [&str; 32] = [
-    "size",
-    "trade size",
-    "last size",
-    "qty",
-    "quantity",
-    "trade qty",
-    "base qty",
-    "quote qty",
-    "trade id",
-    "tradeid",
-    "tid",
-    "trdmatchid",
-    "side",
-    "taker side",
-    "aggressor",
-    "aggressor side",
-    "maker",
-    "is buyer maker",
-    "isbuyermaker",
-    "buyer maker",
-    "is best match",
-    "isbestmatch",
-    "tick direction",
-    "tickdirection",
-    "tick type",
-    "cond",
-    "condition",
-    "conditions",
-    "sale condition",
-    "trade condition",
-    "sip timestamp",
-    "participant timestamp",
-];
-const BID: [&str; 3] = ["bid", "bid price", "bidprice"];
-const ASK: [&str; 4] = ["ask", "ask price", "askprice", "offer"];
-
-/// A column that says that the only price is one of single trades or quotes.
-pub(crate) fn of_ticks(names: &[String], roles: &Roles) -> Option<usize> {
-    let plain: Vec<String> = names.iter().map(|name| normalise(name)).collect();
-    let close = roles.price[3].filter(|_| roles.close_only())?;
-    if !TRADED.contains(&plain[close].as_str()) {
-        return None;
-    }
-    let find = |known: &[&str]| plain.iter().position(|name| known.contains(&name.as_str()));
-    find(&TRADE).or_else(|| find(&BID).filter(|_| find(&ASK).is_some()))
-}
 
 /// Lower case, without `<>`, quotes, units in parentheses, `1.`-like numbering; separators become one space.
 pub(crate) fn normalise(name: &str) -> String {
@@ -389,21 +343,6 @@ mod tests {
         assert_eq!(roles(",Open,High,Low,Close").time, Some(0));
         assert!(roles("Date,Price").close_only());
         assert_eq!(roles("Date,Open,Close").missing(), ["high", "low"]);
-    }
-
-    #[test]
-    fn names_of_trades_and_quotes() {
-        let found = |header: &str| {
-            let names: Vec<String> = header.split(',').map(str::to_owned).collect();
-            of_ticks(&names, &by_name(&names, |_| None)).map(|i| names[i].clone())
-        };
-        assert_eq!(found("Time,Price,Size").as_deref(), Some("Size"));
-        assert_eq!(found("ts_event,side,price,size").as_deref(), Some("side"));
-        assert_eq!(found("id,price,qty,quote_qty,time,is_buyer_maker").as_deref(), Some("qty"));
-        assert_eq!(found("<DATE>,<TIME>,<BID>,<ASK>,<LAST>,<VOLUME>,<FLAGS>").as_deref(), Some("<BID>"));
-        for closes in ["Date,Price", "Date,Close,Quantity", "Date,Price,Volume", "Date,Open,High,Low,Last,Quantity"] {
-            assert_eq!(found(closes), None, "{closes}");
-        }
     }
 
     #[test]

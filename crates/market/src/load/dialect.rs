@@ -11,7 +11,7 @@ use std::path::Path;
 use super::columns::{self, Choice, PRICES, Role, Roles};
 use super::number::{self, Comma, Number};
 use super::time::{self, DateOrder};
-use super::{LoadError, LoadOptions, Place};
+use super::{LoadError, LoadOptions, Place, ticks};
 pub(crate) use named::named_columns;
 
 /// Lines looked at to find the layout.
@@ -224,8 +224,13 @@ fn by_header(path: &Path, rows: &[Row], pairs: &[(Role, String)], given: &str) -
             }
             pairs.iter().for_each(|(role, name)| roles.assign(*role, named(name).unwrap_or(0)));
             let chosen = pairs.iter().any(|(role, _)| *role == Role::Close);
-            let layout = with_header(path, row, roles, &rows[i + 1..], names)?;
-            return if chosen { Ok(layout) } else { not_ticks(path, layout, &rows[i + 1..]) };
+            let below = &rows[i + 1..];
+            let layout = with_header(path, row, roles, below, names)?;
+            let days = layout.roles.clock.is_none() && time_of_day::days(below, layout.roles.time.unwrap_or(0));
+            if let Some((line, names)) = layout.header.as_ref().filter(|_| !chosen && !days) {
+                ticks::check(path, Some(Place::Line(*line)), names, &layout.roles)?;
+            }
+            return Ok(layout);
         }
         if let Some(stamp) = row.stamp_column() {
             if !pairs.is_empty() {
@@ -296,23 +301,6 @@ fn with_header(
     layout.header = Some((row.line, names));
     layout.notes = notes;
     Ok(layout)
-}
-
-/// Refuses a table of single trades or quotes; their stamps have a time of day.
-fn not_ticks(path: &Path, layout: Layout, below: &[Row]) -> Result<Layout, LoadError> {
-    let (Some((line, names)), roles) = (&layout.header, &layout.roles) else { return Ok(layout) };
-    let (time, close) = (roles.time.unwrap_or(0), roles.price[3].unwrap_or(0));
-    let days = roles.clock.is_none() && time_of_day::days(below, time);
-    match columns::of_ticks(names, roles) {
-        Some(beside) if !days => Err(LoadError::Ticks {
-            path: path.to_owned(),
-            at: Some(Place::Line(*line)),
-            time: names[time].clone(),
-            price: names[close].clone(),
-            beside: names[beside].clone(),
-        }),
-        _ => Ok(layout),
-    }
 }
 
 /// A "time" that is a full stamp beside a "date": the stamp says all.

@@ -35,6 +35,7 @@ mod separators;
 mod source;
 mod symbol;
 pub(crate) mod table;
+mod ticks;
 mod time;
 
 use std::path::{Path, PathBuf};

@@ -21,7 +21,7 @@ use super::dialect::Layout;
 use super::guard::guarded;
 use super::number::{Comma, Number};
 use super::table::{Fault, FaultKind, Origin, Raw, Table};
-use super::{LoadError, LoadOptions, Place, time};
+use super::{LoadError, LoadOptions, Place, ticks, time};
 use column::{Cell, Column};
 use kind::Kind;
 pub(crate) use sheet::Sheet;
@@ -89,10 +89,8 @@ fn layout(path: &Path, file: &File, options: &LoadOptions) -> Result<Layout, Loa
         notes.push(format!("{} is the time of day beside {}", names[clock], names[roles.time.unwrap_or(0)]));
     }
     let days = roles.clock.is_none() && roles.time.is_some_and(|i| Kind::of(&schema.columns()[i]) == Kind::Date);
-    if let Some(beside) = columns::of_ticks(&names, &roles).filter(|_| !days && !close_chosen) {
-        let [time, price] = [roles.time, roles.price[3]].map(|i| names[i.unwrap_or(0)].clone());
-        let (path, beside) = (path.to_owned(), names[beside].clone());
-        return Err(LoadError::Ticks { path, at: None, time, price, beside });
+    if !days && !close_chosen {
+        ticks::check(path, None, &names, &roles)?;
     }
     if roles.close_only() {
         let close = roles.price[3].unwrap_or(0);
