@@ -6,12 +6,15 @@ use crate::time::DAY_NS;
 const HOUR_NS: i64 = 3_600_000_000_000;
 /// Trading days of a session market in a year.
 const SESSION_DAYS: f64 = 252.0;
+/// Days of a market that trades on six days a week, 365 · 6 / 7.
+const SIX_DAYS: f64 = 313.0;
 /// Days of a market that never closes.
 const CALENDAR_DAYS: f64 = 365.0;
 /// Daily bars must span this many days before their Saturdays decide anything.
 const MIN_DAILY_SPAN_NS: i64 = 28 * DAY_NS;
-/// Saturday time a file must cover before it counts: less may be Friday's last hours seen from another time zone.
-const MIN_SATURDAY_NS: i64 = 6 * HOUR_NS;
+/// Time of a Saturday or Sunday a file must cover before it counts: less may be Friday's last hours, or Monday's first,
+/// seen from another time zone.
+const MIN_WEEKEND_NS: i64 = 6 * HOUR_NS;
 
 /// Median distance between neighbouring bars, nanoseconds (the upper of the two middle ones where their number is
 /// even).
@@ -31,9 +34,12 @@ pub fn interval_ns(ts: &[i64]) -> i64 {
 /// |---|---|
 /// | a week apart (6–8 days), a month (27–32), a quarter (88–93), a year (360–370) | 52, 12, 4, 1 |
 /// | farther than six days apart, none of these | 365 days / interval |
-/// | of a market that trades on Saturdays ([`is_always_open`]) | 365 days / interval |
-/// | of a session market, up to a day apart | 252 · median number of bars on a calendar day (UTC) that has any |
-/// | of a session market, more than a day apart | 252 days / interval |
+/// | of a market that never closes ([`is_always_open`]) | 365 days / interval |
+/// | of a session market, up to a day apart | days a year · median number of bars on a calendar day (UTC) that has any |
+/// | of a session market, more than a day apart | days a year / interval |
+///
+/// A session market has 252 days a year; one that trades on six days of the week (daily bars from Sunday to Friday, as
+/// futures and currencies have them in UTC) 313.
 ///
 /// Counting bars per day, instead of dividing a session's hours, makes sparse series (pre- and post-market minutes,
 /// illiquid hours) annualise by the bars they really have. NaN when there is no interval.
@@ -48,19 +54,36 @@ pub fn periods_per_year(ts: &[i64], interval_ns: i64) -> f64 {
     if is_always_open(ts, interval_ns) {
         return CALENDAR_DAYS / days;
     }
-    if days > 1.0 { SESSION_DAYS / days } else { SESSION_DAYS * median_bars_per_day(ts) }
+    let days_a_year = if trading_days(ts, interval_ns).iter().filter(|&&trades| trades).count() == 6 {
+        SIX_DAYS
+    } else {
+        SESSION_DAYS
+    };
+    if days > 1.0 { days_a_year / days } else { days_a_year * median_bars_per_day(ts) }
 }
 
-/// Whether the market trades around the clock: its Saturdays hold, per hour covered by the file, at least half the
-/// bars of its weekdays. Currency markets, open from Sunday evening to Friday evening, are not.
+/// Whether the market trades around the clock: its Saturdays, and its Sundays where the file covers any, hold at least
+/// half the bars of its weekdays per hour. Currency markets, open from Sunday evening to Friday evening, are not.
 ///
 /// Bars a day or more apart need four weeks to decide, shorter ones six hours of Saturday (or nothing but weekend);
 /// until then the market counts as a session market.
 pub fn is_always_open(ts: &[i64], interval_ns: i64) -> bool {
-    let (Some(&first), Some(&last)) = (ts.first(), ts.last()) else { return false };
+    let trades = trading_days(ts, interval_ns);
+    let sundays = ts
+        .first()
+        .zip(ts.last())
+        .map_or(0, |(&first, &last)| covered_ns(first, last.saturating_add(interval_ns))[SUNDAY]);
+    trades[SATURDAY] && (trades[SUNDAY] || sundays < MIN_WEEKEND_NS)
+}
+
+/// On which days of the week, Monday first, the market trades: of Saturday and Sunday, those that hold, per hour covered
+/// by the file, at least half the bars of its weekdays.
+fn trading_days(ts: &[i64], interval_ns: i64) -> [bool; 7] {
+    let mut trades = [true, true, true, true, true, false, false];
+    let (Some(&first), Some(&last)) = (ts.first(), ts.last()) else { return trades };
     let end = last.saturating_add(interval_ns);
     if interval_ns >= DAY_NS && end.saturating_sub(first) < MIN_DAILY_SPAN_NS {
-        return false;
+        return trades;
     }
     let mut bars = [0u64; 7];
     for &t in ts {
@@ -68,14 +91,19 @@ pub fn is_always_open(ts: &[i64], interval_ns: i64) -> bool {
     }
     let covered = covered_ns(first, end);
     let (weekday_bars, weekday_ns): (u64, i64) = (bars[..5].iter().sum(), covered[..5].iter().sum());
-    if weekday_bars == 0 {
-        return bars[SATURDAY] > 0;
+    for day in [SATURDAY, SUNDAY] {
+        let density = bars[day] as f64 / covered[day] as f64;
+        trades[day] = if weekday_bars == 0 {
+            bars[day] > 0
+        } else {
+            covered[day] >= MIN_WEEKEND_NS && density >= 0.5 * weekday_bars as f64 / weekday_ns as f64
+        };
     }
-    let saturday_density = bars[SATURDAY] as f64 / covered[SATURDAY] as f64;
-    covered[SATURDAY] >= MIN_SATURDAY_NS && saturday_density >= 0.5 * weekday_bars as f64 / weekday_ns as f64
+    trades
 }
 
 const SATURDAY: usize = 5;
+const SUNDAY: usize = 6;
 
 /// Monday 0 … Sunday 6 of a day counted from the epoch, which was a Thursday.
 fn weekday(day: i64) -> usize {
@@ -163,7 +191,8 @@ mod tests {
         let minutes = market(60, 60_000_000_000, forex);
         assert_eq!(factor(&minutes), 252.0 * 1440.0);
         assert_eq!(factor(&resample(&minutes, HOUR_NS)), 252.0 * 24.0);
-        assert_eq!(factor(&resample(&minutes, DAY_NS)), 252.0);
+        // Sunday evening is a bar of its own.
+        assert_eq!(factor(&resample(&minutes, DAY_NS)), 313.0);
     }
 
     #[test]
@@ -185,6 +214,17 @@ mod tests {
         assert_eq!(factor(&daily), 252.0);
         assert_eq!(factor(&market(28, DAY_NS, |_, _| true)), 365.0);
         assert_eq!(factor(&market(400, DAY_NS, |weekday, _| weekday < 5)), 252.0);
+    }
+
+    #[test]
+    fn daily_bars_on_six_days_of_the_week() {
+        let six = |closed: usize| factor(&market(400, DAY_NS, |weekday, _| weekday != closed));
+        assert_eq!((six(SATURDAY), six(SUNDAY)), (313.0, 313.0));
+        let monday_to_saturday = market(400, HOUR_NS, |weekday, hour| weekday < 6 && (9..17).contains(&hour));
+        assert_eq!(factor(&monday_to_saturday), 313.0 * 8.0);
+        let seldom = |t: &i64| weekday(t.div_euclid(DAY_NS)) != SUNDAY || t.div_euclid(7 * DAY_NS) % 3 == 0;
+        let some_sundays: Vec<i64> = market(400, DAY_NS, |day, _| day != SATURDAY).into_iter().filter(seldom).collect();
+        assert_eq!(factor(&some_sundays), 252.0);
     }
 
     #[test]

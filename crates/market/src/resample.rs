@@ -9,13 +9,13 @@
 //! Buckets that would begin inside of bars are refused: such a bucket's close would be known only after its end. Bars
 //! that have the length wanted already, but another begin, stay as they are.
 
-mod grid;
+pub(crate) mod grid;
 
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 
-use crate::time::{DAY_NS, interval};
+use crate::time::{DAY_NS, interval, skipped_at};
 use crate::{BarColumns, Bars};
 
 pub use grid::Refusal;
@@ -198,7 +198,10 @@ impl Resample {
 
     /// The first moment of a wall-clock time; where it is skipped, the moment the clocks go forward to.
     fn instant(&self, civil: DateTime) -> Option<i64> {
-        let stamp = self.zone.to_ambiguous_timestamp(civil).compatible().ok()?;
+        let stamp = match skipped_at(&self.zone, civil) {
+            Some(change) => change,
+            None => self.zone.to_ambiguous_timestamp(civil).compatible().ok()?,
+        };
         i64::try_from(stamp.as_nanosecond()).ok()
     }
 

@@ -1,6 +1,8 @@
 //! Time stamps as text: ISO 8601 in UTC.
 
-use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 
 /// Nanoseconds of a day of 24 hours.
 pub const DAY_NS: i64 = 86_400_000_000_000;
@@ -22,6 +24,15 @@ pub fn interval(ns: i64) -> String {
         Some((name, unit)) => format!("{} {name}", ns / unit),
         None => format!("{} ms", ns as f64 / 1e6),
     }
+}
+
+/// The moment clocks go forward over a wall-clock time; `None` where the zone has that time.
+pub(crate) fn skipped_at(zone: &TimeZone, civil: DateTime) -> Option<Timestamp> {
+    let moment = zone.to_ambiguous_timestamp(civil);
+    if !matches!(moment.offset(), AmbiguousOffset::Gap { .. }) {
+        return None;
+    }
+    zone.following(moment.earlier().ok()?).next().map(|change| change.timestamp())
 }
 
 /// Reads ISO 8601 (`2020-01-31`, `2020-01-31 09:30`, `2020-01-31T09:30:00Z`, with any offset); a stamp without offset

@@ -114,6 +114,10 @@ fn begun() -> MutexGuard<'static, Vec<PathBuf>> {
 
 /// An empty file, locked against other processes until it is closed.
 fn open(path: &Path) -> io::Result<File> {
+    // What a link leads to is another file.
+    if fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink()) {
+        fs::remove_file(path)?;
+    }
     loop {
         let file = OpenOptions::new().create(true).write(true).truncate(false).open(path)?;
         match file.try_lock() {
@@ -182,6 +186,20 @@ mod tests {
             (names(folder.path()), fs::read(&path).unwrap()),
             (vec!["a.csv".to_owned()], b"half and half".to_vec())
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_of_the_temporary_name_is_not_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a.csv"), folder.path().join("other"));
+        fs::write(&other, "kept").unwrap();
+        std::os::unix::fs::symlink(&other, folder.path().join("a.csv.tmp")).unwrap();
+        let mut file = Unfinished::begin_new(&path).unwrap();
+        file.write_all(b"new").unwrap();
+        file.keep().unwrap();
+        assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
+        assert_eq!((fs::read(&path).unwrap(), fs::read(&other).unwrap()), (b"new".to_vec(), b"kept".to_vec()));
     }
 
     #[test]

@@ -172,7 +172,8 @@ impl DataReport {
     /// Of a file that could not be read at all: nothing but why.
     pub(super) fn refused(path: &Path, error: &LoadError) -> Self {
         let path = path.display().to_string();
-        Self { path, refusal: Some(error.to_string()), hint: error.hint(), ..Self::default() }
+        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        Self { path, refusal: Some(format!("{error}{cause}")), hint: error.hint(), ..Self::default() }
     }
 }
 

@@ -41,6 +41,7 @@ pub(super) fn suggestions(table: &Table, options: &LoadOptions, report: &DataRep
             None => format!("prices carry splits and the file has no adjusted closes: {fetch}"),
         });
     }
+    out.extend(odd_bars(report));
     let intraday = report.interval_ns > 0 && report.interval_ns < DAY_NS;
     if intraday && options.tz.is_none() && report.dialect.ends_with("read as UTC") {
         out.push("--tz ZONE, if the stamps are not UTC: the file does not say".to_owned());
@@ -52,6 +53,26 @@ pub(super) fn suggestions(table: &Table, options: &LoadOptions, report: &DataRep
         out.push("--price-divisor 10000, if the prices are whole numbers of a ten-thousandth".to_owned());
     }
     out
+}
+
+/// What no flag mends: bars that another source must confirm, and bars that lack.
+fn odd_bars(report: &DataReport) -> impl Iterator<Item = String> {
+    let splits = report.likely_splits.len();
+    let at = |finding: &Finding| finding.examples.first().map_or_else(String::new, |e| e.line.to_string());
+    let place = report.counted;
+    let jumps = Finding { count: report.jumps.count.saturating_sub(splits), ..report.jumps.clone() };
+    [
+        (&jumps, "jumps that are no splits", "compare the closes with another source, and mend a wrong digit"),
+        (&report.spikes, "spikes", "compare the high or low with another source, and mend it: stops would fill there"),
+        (&report.stale, "runs of equal bars", "delete those in which the market did not trade"),
+        (&report.frozen, "frozen closes", "fetch these bars again: a feed stood still"),
+        (&report.missing_weekdays, "missing days", "fetch them again, unless the market was closed"),
+    ]
+    .into_iter()
+    .filter(|(finding, ..)| finding.count > 0)
+    .map(|(finding, what, remedy)| format!("{what}, {place} {} first: {remedy}", at(finding)))
+    .collect::<Vec<_>>()
+    .into_iter()
 }
 
 /// Whether adjusted closes move from closes as far as the smallest split does, so that they may know of the splits.

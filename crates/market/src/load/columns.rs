@@ -186,6 +186,24 @@ pub(crate) fn by_name(names: &[String], symbol_value: impl Fn(usize) -> Option<S
     roles
 }
 
+/// What is said of columns that could be a price, or the stamp, as well as the one taken.
+pub(crate) fn rivals(names: &[String], roles: &Roles) -> Vec<String> {
+    let plain: Vec<String> = names.iter().map(|name| normalise(name)).collect();
+    let taken = [roles.time, roles.price[0], roles.price[1], roles.price[2], roles.price[3]];
+    let means = [TIME.as_slice(), &OPEN, &HIGH, &LOW, &CLOSE];
+    let note = |(what, (taken, synonyms)): (&str, (Option<usize>, &[&str]))| {
+        let taken = taken?;
+        let other = (0..names.len()).find(|&i| !roles.uses(i) && synonyms.contains(&plain[i].as_str()))?;
+        // Chosen by hand, or found otherwise.
+        synonyms.contains(&plain[taken].as_str()).then(|| {
+            let number =
+                |i: usize| if names[taken] == names[other] { format!(" (column {})", i + 1) } else { String::new() };
+            format!("{what} is {}{}; {}{} is left aside", names[taken], number(taken), names[other], number(other))
+        })
+    };
+    ["time", "open", "high", "low", "close"].into_iter().zip(taken.into_iter().zip(means)).filter_map(note).collect()
+}
+
 /// `Volume BTC`, `volume_usdt`.
 fn currency_volumes(plain: &[String]) -> impl Iterator<Item = usize> {
     plain.iter().enumerate().filter_map(|(i, name)| {

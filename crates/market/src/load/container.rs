@@ -216,6 +216,10 @@ impl Unpacking {
                 named.push((i, name));
             }
         }
+        if named.iter().any(|(_, name)| name == "[Content_Types].xml") {
+            let (kind, remedy) = ("an Excel workbook", "save it as CSV");
+            return Err(LoadError::Format { path: archive.path.clone(), kind, remedy });
+        }
         if named.iter().any(|(_, name)| is_data(name)) {
             named.retain(|(_, name)| is_data(name));
         }

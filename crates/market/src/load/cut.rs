@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 
 use super::rows::Rows;
 use super::{LoadError, LoadOptions};
+use crate::time::skipped_at;
 
 /// A range of stamps, both ends inside.
 #[derive(Debug, Default)]
@@ -29,8 +30,8 @@ impl Cut {
         if let (Some(a), Some(b)) = (from, to)
             && a > b
         {
-            let reason = format!("{} lies after to {}", shown(&options.from), shown(&options.to));
-            return Err(LoadError::Setting { option: "from", reason });
+            let reason = format!("{} lies after {}", shown(&options.from), shown(&options.to));
+            return Err(LoadError::Setting { option: "from and to", reason });
         }
         let named = [("from", &options.from), ("to", &options.to)];
         let given =
@@ -73,6 +74,10 @@ fn parse(text: &str, zone: &TimeZone, end: bool) -> Option<i64> {
         stamp.as_nanosecond()
     } else {
         let civil: DateTime = text.parse().ok()?;
+        if let Some(change) = skipped_at(zone, civil) {
+            let change = change.as_nanosecond();
+            return i64::try_from(if end { change - 1 } else { change }).ok();
+        }
         let moment = zone.to_ambiguous_timestamp(civil);
         // Of an hour that occurs twice the range takes both.
         if end { moment.later() } else { moment.earlier() }.ok()?.as_nanosecond()
@@ -96,6 +101,8 @@ mod tests {
         assert_eq!(at("2024-11-03 01:30", false), "2024-11-03T05:30:00Z");
         assert_eq!(at("2024-11-03 01:30", true), "2024-11-03T06:30:00Z");
         assert_eq!(at("2024-03-10T09:30:00+01:00", true), "2024-03-10T08:30:00Z");
+        assert_eq!(at("2024-03-10 02:30", false), "2024-03-10T07:00:00Z");
+        assert_eq!(at("2024-03-10 02:30", true), "2024-03-10T06:59:59.999999999Z");
         for wrong in ["yesterday", "2024", "2024-02-30", "2024-01-01 25:00"] {
             assert_eq!(at(wrong, false), "", "{wrong}");
         }

@@ -58,7 +58,7 @@ pub(crate) fn read(part: Part, options: &LoadOptions) -> Result<Table, LoadError
     let dialect = format!(
         "{}DBN version {}, dataset {}, schema {}, stamps are UTC instants",
         undone(&wrapping),
-        read.version,
+        bytes.get(3).copied().unwrap_or_default(),
         read.dataset,
         read.schema
     );
@@ -99,7 +99,6 @@ impl From<dbn::Error> for Refusal {
 
 struct Decoded {
     raw: Raw,
-    version: u8,
     dataset: String,
     schema: String,
     /// Records other than bars.
@@ -119,7 +118,6 @@ fn decode(bytes: &[u8]) -> Result<Decoded, Refusal> {
     let symbols = metadata.symbol_map().unwrap_or_else(|_| TsSymbolMap::new());
     let mut read = Decoded {
         raw: Raw { volumes: vec![Vec::new()], ..Raw::default() },
-        version: metadata.version,
         dataset: metadata.dataset.clone(),
         schema: schema.map_or_else(|| "mixed".to_owned(), |s| s.to_string()),
         others: 0,

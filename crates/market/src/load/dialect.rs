@@ -3,7 +3,7 @@
 mod asides;
 mod named;
 mod time_of_day;
-mod yfinance;
+pub(crate) mod yfinance;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -32,6 +32,8 @@ pub(crate) struct Layout {
     /// Fields per row.
     pub(crate) width: usize,
     pub(crate) roles: Roles,
+    /// The instrument, where the header names it.
+    pub(crate) symbol: Option<String>,
     pub(crate) comma: Comma,
     /// Whether the columns were guessed from their positions.
     pub(crate) guessed: bool,
@@ -181,6 +183,7 @@ fn new_layout(first: Option<&Row>, roles: Roles) -> Layout {
         first_byte: first.map_or(usize::MAX, |row| row.byte),
         width: first.map_or(0, |row| row.fields.len()),
         roles,
+        symbol: None,
         comma: Comma::Thousands,
         guessed: false,
         notes: Vec::new(),
@@ -291,6 +294,7 @@ fn with_header(
     whole_stamp(&mut roles, data);
     notes.extend(asides::zone(&names, data));
     notes.extend(asides::side(&names, &roles));
+    notes.extend(columns::rivals(&names, &roles));
     time_of_day::find(&mut roles, &names, below, &mut notes);
     if roles.close_only() {
         let close = roles.price[3].unwrap_or(0);

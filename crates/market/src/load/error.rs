@@ -254,7 +254,7 @@ pub enum LoadError {
         value: f64,
     },
     /// high < low, or open or close outside them.
-    #[error("{}, {at}, column {column}: {value} lies outside the bar's low {low} to high {high}", path.display())]
+    #[error("{}, {at}, column {column}: {}", path.display(), outside(*value, *low, *high))]
     Range {
         /// The file.
         path: PathBuf,
@@ -284,6 +284,18 @@ pub enum LoadError {
         apart: Option<String>,
         /// How many rows repeat a stamp, where they are a large part of the file.
         many: Option<usize>,
+    },
+    /// Rows of equal prices that share stamps.
+    #[error("{}, {at}: has the stamp of {earlier}, and in each of {rows} rows open, high, low and close are equal: single trades, not bars", path.display())]
+    FlatTicks {
+        /// The file.
+        path: PathBuf,
+        /// The later row.
+        at: Place,
+        /// The row that has its stamp first.
+        earlier: Place,
+        /// Rows.
+        rows: usize,
     },
     /// A time that clocks skip, which would be that of another row.
     #[error("{}, {at} and {other}: {stamp} does not exist in {zone}, whose clocks went forward over it", path.display())]
@@ -469,6 +481,13 @@ pub enum LoadError {
         /// The other's.
         that: String,
     },
+}
+
+fn outside(value: f64, low: f64, high: f64) -> String {
+    if high < low {
+        return format!("the bar's high {high} lies below its low {low}");
+    }
+    format!("{value} lies outside the bar's low {low} to high {high}")
 }
 
 fn on(at: Option<Place>) -> String {

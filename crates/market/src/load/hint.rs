@@ -54,6 +54,7 @@ impl LoadError {
             Self::Setting { option: "from" | "to", .. } => {
                 "for example 2020-01-31, \"2020-01-31 09:30\" or 2020-01-31T09:30:00Z"
             }
+            Self::Setting { option: "from and to", .. } => "change them about",
             Self::Setting { option: "resample", .. } => {
                 "for example 15min, 4h, 1d, 1w, 1mo, or 1d@17:00 for days that begin at 17:00"
             }
@@ -80,6 +81,9 @@ impl LoadError {
                 return Some(format!(
                     "the stamps are hardly those of {zone}: leave --tz out for UTC, or give the zone they are of"
                 ));
+            }
+            Self::FlatTicks { .. } => {
+                "make bars of them first; --repair keeps the last row of each stamp and takes every trade for a bar"
             }
             Self::Duplicate { apart: Some(column), .. } => {
                 return Some(format!(

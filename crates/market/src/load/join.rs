@@ -46,6 +46,7 @@ pub(crate) fn join<'a>(mut series: Vec<Series<'a>>, cut: &Cut) -> Result<Joined<
     }
     let mut notes = notes(&series);
     notes.extend(nameless(&series));
+    notes.extend(one_volume(&mut series));
     let mut reordered = series.iter().any(|s| !s.rows.lines.is_sorted());
     if series.len() > 1 {
         series.retain(|s| !s.rows.lines.is_empty());
@@ -83,6 +84,18 @@ fn nameless(series: &[Series<'_>]) -> Option<String> {
     let names: Vec<String> = series.iter().filter(|s| s.rows.symbol.is_none()).map(file_name).collect();
     let (names, verb) = (names.join(", "), if names.len() == 1 { "names" } else { "name" });
     (!names.is_empty()).then(|| format!("{names} {verb} no symbol: the bars are taken to be those of {symbol}"))
+}
+
+/// Leaves the volumes out where a file has none: its bars would be taken for bars without trades, and fill no order.
+fn one_volume(series: &mut [Series<'_>]) -> Option<String> {
+    let has = |s: &Series<'_>| s.rows.columns.volume.iter().any(|&v| v != 0.0);
+    let without: Vec<String> = series.iter().filter(|s| !s.rows.lines.is_empty() && !has(s)).map(file_name).collect();
+    if without.is_empty() || !series.iter().any(has) {
+        return None;
+    }
+    series.iter_mut().for_each(|s| s.rows.columns.volume.fill(0.0));
+    let (names, verb) = (without.join(", "), if without.len() == 1 { "has" } else { "have" });
+    Some(format!("{names} {verb} no volume: that of the other files is left out"))
 }
 
 fn file_name(series: &Series<'_>) -> String {

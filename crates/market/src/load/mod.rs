@@ -187,7 +187,14 @@ fn resampling(text: &str, options: &LoadOptions) -> Result<Resample, LoadError> 
 fn unmade(path: &Path, stamps: &[i64], error: &BarsError) -> LoadError {
     let stamp = error.row().and_then(|row| stamps.get(row)).map(|&ts| iso(ts));
     match stamp {
-        None => LoadError::TooFew { path: path.to_owned(), rows: stamps.len() },
+        None => LoadError::Resample {
+            reason: format!(
+                "{}: its bars make {} of the length wanted; at least 2 are needed",
+                path.display(),
+                stamps.len()
+            ),
+            remedy: Some("make shorter bars, or give more of them".to_owned()),
+        },
         Some(stamp) => LoadError::Resample {
             reason: format!("the volumes of the bar of {stamp} sum to more than a number holds"),
             remedy: Some("mend the volumes, or make shorter bars".to_owned()),
@@ -202,14 +209,17 @@ fn series<'a>(table: &'a Table, options: &LoadOptions, cut: &Cut) -> Result<Seri
         return Err(error);
     }
     let mut notes = table.notes.clone();
-    if let (Some(name), true) = (&options.symbol, table.symbols.is_empty()) {
+    let nameless = table.symbols.is_empty() && table.layout.symbol.is_none();
+    if let (Some(name), true) = (&options.symbol, nameless) {
         notes.push(format!("the file names no symbol: its bars are taken to be those of {name}"));
     }
+    notes.extend(adjust::note(table, &rows, options.adjust));
+    notes.extend(rows.tick_note(table));
     rows.ascend(&mut notes);
     let whole = rows.span();
     cut.apply(&mut rows);
     if options.adjust {
-        adjust::adjust(table, &mut rows, &mut notes)?;
+        adjust::adjust(table, &mut rows)?;
     }
     if let Some(error) = rows.skipped_hour(table) {
         return Err(error);

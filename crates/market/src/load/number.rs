@@ -35,9 +35,12 @@ pub(crate) fn parse(cell: &[u8], comma: Comma) -> Number {
 }
 
 /// Reads a trimmed cell that holds a bare number: no separators of thousands, currencies or letters for thousands. A
-/// comma is decimal, or refused.
+/// comma is decimal, or refused; true is 1 and false 0.
 pub(crate) fn bare(cell: &[u8], comma_is_decimal: bool) -> Number {
     let Ok(text) = std::str::from_utf8(cell) else { return Number::Bad };
+    if let Some(at) = ["false", "true"].iter().position(|word| text.eq_ignore_ascii_case(word)) {
+        return Number::Value(at as f64);
+    }
     let parsed = if comma_is_decimal && cell.contains(&b',') {
         text.replace(',', ".").parse::<f64>()
     } else {
@@ -160,9 +163,14 @@ mod tests {
 
     #[test]
     fn bare_numbers_wear_nothing() {
-        for (text, decimal, want) in
-            [("-0.5", false, -0.5), ("1e-3", false, 1e-3), ("0,5", true, 0.5), ("0.5", true, 0.5)]
-        {
+        for (text, decimal, want) in [
+            ("-0.5", false, -0.5),
+            ("1e-3", false, 1e-3),
+            ("0,5", true, 0.5),
+            ("0.5", true, 0.5),
+            ("True", false, 1.0),
+            ("false", true, 0.0),
+        ] {
             assert_eq!(bare(text.as_bytes(), decimal), Number::Value(want), "{text}");
         }
         for text in ["", "nan", "NaN", "-NaN", "null", "NULL", "None", "n/a"] {
@@ -171,7 +179,7 @@ mod tests {
         for (text, decimal) in [("0,5", false), ("1,5,0", true), ("1.234,5", true), ("1K", false), ("$1", false)] {
             assert_eq!(bare(text.as_bytes(), decimal), Number::Bad, "{text}");
         }
-        for text in ["inf", "-Infinity", "1e999", "buy", "True"] {
+        for text in ["inf", "-Infinity", "1e999", "buy", "yes"] {
             assert_eq!(bare(text.as_bytes(), true), Number::Bad, "{text}");
         }
     }

@@ -17,7 +17,7 @@ use super::clock::Clock;
 use super::columns::{self, Choice, Role, Roles};
 use super::container::Part;
 use super::csv::{time_zone, undone};
-use super::dialect::Layout;
+use super::dialect::{Layout, yfinance};
 use super::guard::guarded;
 use super::number::{Comma, Number};
 use super::table::{Fault, FaultKind, Origin, Raw, Table};
@@ -78,6 +78,16 @@ type File = SerializedFileReader<Bytes>;
 fn layout(path: &Path, file: &File, options: &LoadOptions) -> Result<Layout, LoadError> {
     let schema = file.metadata().file_metadata().schema_descr();
     let (names, mut roles, mut notes) = by_name(file);
+    let paired = yfinance::paired(path, &names, options).transpose()?;
+    let (names, symbol) = match paired {
+        Some((short, ticker)) => {
+            let stamp = roles.time;
+            roles = columns::by_name(&short, |_| None);
+            roles.time = roles.time.or(stamp);
+            (short, Some(ticker))
+        }
+        None => (names, None),
+    };
     let close_chosen = choose(path, &names, &mut roles, options)?;
     let missing = roles.missing();
     if !missing.is_empty() {
@@ -96,7 +106,8 @@ fn layout(path: &Path, file: &File, options: &LoadOptions) -> Result<Layout, Loa
         let close = roles.price[3].unwrap_or(0);
         notes.push(format!("{} is the only price: open, high and low are set to it", names[close]));
     }
-    Ok(Layout::of_columns(names, roles, notes))
+    notes.extend(columns::rivals(&names, &roles));
+    Ok(Layout { symbol, ..Layout::of_columns(names, roles, notes) })
 }
 
 /// The columns' names and what they, or else their types, say of them; and what was decided.
@@ -137,6 +148,10 @@ fn time_of_day(file: &File, roles: &mut Roles) {
 
 /// Whether the first value of a column, of text or of whole numbers, is a stamp with a date.
 fn is_whole(file: &File, column: usize) -> bool {
+    let columns = file.metadata().file_metadata().schema_descr().columns();
+    if !matches!(Kind::of(&columns[column]), Kind::Text | Kind::Integer { .. }) {
+        return false;
+    }
     let first = || {
         let mut cells = Vec::new();
         let read = file.num_row_groups() > 0 && column::Stream::open(file, 0, column)?.next(&mut cells)? > 0;

@@ -2,22 +2,26 @@
 
 use std::collections::HashSet;
 
+use super::clock::Skipped;
 use super::cut::Cut;
 use super::table::{Fault, Table, UNKNOWN};
 use super::{LoadError, LoadOptions};
 use crate::bars::{BarColumns, BarsError};
+use crate::resample::grid;
 use crate::time::iso;
 
 /// Repeats of stamps, and their share of the rows, beyond which they are no slip.
 const MANY: usize = 2;
 const MANY_SHARE: f64 = 0.2;
+/// Rows of equal prices that are no chance.
+const ENOUGH: usize = 20;
 
 /// Columns and the line each row stands on.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
     pub(crate) columns: BarColumns,
     pub(crate) lines: Vec<u64>,
-    /// Adjusted closes, where wanted. `[n_rows]`
+    /// Adjusted closes, where the file has any. `[n_rows]`
     pub(crate) adjusted: Option<Vec<f64>>,
     pub(crate) symbol: Option<String>,
     /// Index of the symbol in the table; `None` when the table knows only one.
@@ -30,16 +34,16 @@ impl Rows {
         let all = |symbol| Self {
             columns: table.columns.clone(),
             lines: table.lines.clone(),
-            adjusted: table.adjusted.clone().filter(|_| options.adjust),
+            adjusted: table.adjusted.clone(),
             symbol,
             symbol_index: None,
         };
         let found = || table.symbols.clone();
         match (&options.symbol, table.symbols.as_slice()) {
-            (None, []) => Ok(all(None)),
+            (None, []) => Ok(all(table.layout.symbol.clone())),
             (None, [only]) => Ok(all(Some(only.clone()).filter(|s| !s.is_empty()))),
             (None, _) => Err(LoadError::Symbols { path: table.path.clone(), found: found() }),
-            (Some(name), []) => Ok(all(Some(name.clone()))),
+            (Some(name), []) => Ok(all(Some(table.layout.symbol.clone().unwrap_or_else(|| name.clone())))),
             (Some(name), symbols) => {
                 let Some(index) = table.symbol_named(name) else {
                     return Err(LoadError::UnknownSymbol {
@@ -69,6 +73,16 @@ impl Rows {
         numbers.into_iter().chain(&mut self.adjusted).for_each(|column| pick(column, order));
     }
 
+    /// That rows of equal prices at odd times may be single trades.
+    pub(crate) fn tick_note(&self, table: &Table) -> Option<String> {
+        let ts = &self.columns.ts;
+        let ticks = ts.len() >= ENOUGH && table.is_flat() && !grid::is_regular(ts, grid::length(ts));
+        ticks.then(|| {
+            "open, high, low and close are equal in every row, and stamps are irregular: single trades, taken for bars"
+                .to_owned()
+        })
+    }
+
     /// First and last stamp.
     pub(crate) fn span(&self) -> Option<(i64, i64)> {
         let ts = &self.columns.ts;
@@ -86,18 +100,28 @@ impl Rows {
         faults.find(|f| f.is_unreadable() || kept.contains(&f.line))
     }
 
-    /// The error of two rows of one moment, one of which bears a time that clocks skip: neither is the other's repeat.
+    /// The error of two rows of one moment, or one ahead of the next, where one bears a time that clocks skip: neither is
+    /// the other's repeat, nor is the file unsorted.
     pub(crate) fn skipped_hour(&self, table: &Table) -> Option<LoadError> {
         if table.skipped.is_empty() {
             return None;
+        }
+        let error = |skipped: &Skipped, at: u64, other: u64| {
+            let (path, stamp) = (table.path.clone(), skipped.civil.to_string().replace('T', " "));
+            let (at, other) = ((table.place)(at), (table.place)(other));
+            LoadError::Skipped { path, at, other, stamp, zone: skipped.zone.clone() }
+        };
+        let ts = &self.columns.ts;
+        let falls = (1..ts.len()).filter(|&row| ts[row] < ts[row - 1]);
+        let ahead = falls.filter_map(|row| Some((table.skipped.iter().find(|s| s.ts == ts[row - 1])?, row))).next();
+        if let Some((skipped, row)) = ahead {
+            return Some(error(skipped, self.lines[row - 1], self.lines[row]));
         }
         let mut rows: Vec<(i64, u64)> = self.columns.ts.iter().copied().zip(self.lines.iter().copied()).collect();
         rows.sort_unstable();
         rows.windows(2).filter(|w| w[0].0 == w[1].0).find_map(|w| {
             let skipped = table.skipped.iter().find(|s| s.ts == w[0].0)?;
-            let (path, stamp) = (table.path.clone(), skipped.civil.to_string().replace('T', " "));
-            let (at, other) = ((table.place)(w[0].1), (table.place)(w[1].1));
-            Some(LoadError::Skipped { path, at, other, stamp, zone: skipped.zone.clone() })
+            Some(error(skipped, w[0].1, w[1].1))
         })
     }
 
@@ -126,6 +150,11 @@ impl Rows {
                 let (place, own) = (table.place, &stamps[..stamps.len().min(self.lines.len())]);
                 let (at, earlier) = (place(a.max(b)), place(a.min(b)));
                 let repeats = own.windows(2).filter(|w| w[0] == w[1]).count();
+                let mut distinct = own.to_vec();
+                distinct.dedup();
+                if table.is_flat() && !grid::is_regular(&distinct, grid::length(&distinct)) {
+                    return LoadError::FlatTicks { path, at, earlier, rows: own.len() };
+                }
                 let many = (repeats > MANY && repeats as f64 > MANY_SHARE * own.len() as f64).then_some(repeats);
                 LoadError::Duplicate { path, at, stamp: stamp(row), earlier, apart: table.apart.clone(), many }
             }

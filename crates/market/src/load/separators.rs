@@ -3,19 +3,29 @@
 use super::columns::PRICES;
 use super::csv::{cell, for_each_record};
 use super::dialect::Layout;
-use super::number::{Comma, Evidence, evidence};
+use super::number::{self, Comma, Evidence, Number, evidence};
 
-/// Decides from the whole file: the first price that reads one way only rules, else the first such volume. With it a
-/// note, where nothing in the file shows it.
+/// Decides from the whole file: the first price that reads one way only rules, else how closes move, else the first such
+/// volume. With it a note, where no price shows it.
 pub(crate) fn decide(text: &[u8], layout: &Layout) -> (Comma, Option<String>) {
     let mut seen = Seen::default();
     for_each_record(text, layout, |_, record| {
         layout.roles.price.iter().flatten().for_each(|&column| seen.price(cell(record, column)));
         layout.roles.volumes.iter().for_each(|&column| seen.volume(cell(record, column)));
+        if let (None, Some(close)) = (seen.by_price, layout.roles.price[3]) {
+            seen.close(cell(record, close));
+        }
         seen.by_price.is_none()
     });
-    if let Some(comma) = seen.by_price.or(seen.by_volume) {
+    if let Some(comma) = seen.by_price {
         return (comma, None);
+    }
+    if let (Some((separator, example)), Some(comma)) = (&seen.open, seen.smoother()) {
+        return (comma, Some(shown(*separator, example, comma, "prices would jump by a thousand otherwise")));
+    }
+    if let Some(comma) = seen.by_volume {
+        let note = seen.open.map(|(separator, example)| shown(separator, &example, comma, "as volumes show"));
+        return (comma, note);
     }
     match seen.open {
         // A decimal comma is why a file avoids the comma as delimiter.
@@ -40,7 +50,14 @@ struct Seen {
     open: Option<(u8, String)>,
     n_open: usize,
     n_price: usize,
+    /// The last close, and the greatest move of closes so far, read with a comma for thousands and for decimals.
+    last: Option<[f64; 2]>,
+    moves: [f64; 2],
 }
+
+/// Moves of a logarithm of closes that the right reading does not make, and that the wrong one does.
+const SMOOTH: f64 = 3.0;
+const TORN: f64 = 5.0;
 
 impl Seen {
     fn price(&mut self, text: &[u8]) {
@@ -57,6 +74,27 @@ impl Seen {
         }
     }
 
+    fn close(&mut self, text: &[u8]) {
+        let read = |comma| match number::parse(text, comma) {
+            Number::Value(value) if value > 0.0 => Some(value.ln()),
+            _ => None,
+        };
+        let (Some(a), Some(b)) = (read(Comma::Thousands), read(Comma::Decimal)) else { return };
+        let now = [a, b];
+        if let Some(last) = self.last.replace(now) {
+            (0..2).for_each(|i| self.moves[i] = self.moves[i].max((now[i] - last[i]).abs()));
+        }
+    }
+
+    /// The reading under which closes move as closes do, where the other makes them jump by a thousand.
+    fn smoother(&self) -> Option<Comma> {
+        match self.moves {
+            [thousands, decimal] if thousands < SMOOTH && decimal > TORN => Some(Comma::Thousands),
+            [thousands, decimal] if decimal < SMOOTH && thousands > TORN => Some(Comma::Decimal),
+            _ => None,
+        }
+    }
+
     fn volume(&mut self, text: &[u8]) {
         if let (None, Evidence::Shows(comma)) = (self.by_volume, evidence(text)) {
             self.by_volume = Some(comma);
@@ -67,6 +105,12 @@ impl Seen {
     fn all_open(&self) -> bool {
         self.n_open == self.n_price && self.n_price > PRICES.len()
     }
+}
+
+fn shown(separator: u8, example: &str, comma: Comma, why: &str) -> String {
+    let (name, is_comma) = if separator == b',' { ("comma", true) } else { ("point", false) };
+    let taken_as = if is_comma == (comma == Comma::Thousands) { "thousands" } else { "decimals" };
+    format!("every {name} in prices stands before three digits ({example}) and is read as that of {taken_as}: {why}")
 }
 
 fn note(separator: &str, example: &str, taken_as: &str, divisor: &str) -> String {

@@ -31,7 +31,7 @@ pub(super) fn refuse_zeros(path: &Path, text: &[u8]) -> Result<(), LoadError> {
     Err(LoadError::NotText { path: path.to_owned(), at: Place::Line(line), detail })
 }
 
-/// UTF-8 with or without mark passes; UTF-16 with a mark (MetaTrader scripts write it) is decoded.
+/// UTF-8 with or without mark passes; what is not UTF-8 is Windows-1252, as Excel writes in the west; UTF-16 with a mark (MetaTrader scripts write it) is decoded.
 fn decode(part: &mut Part) -> Result<Vec<u8>, LoadError> {
     let mut bytes = std::mem::take(&mut part.bytes);
     if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
@@ -41,7 +41,11 @@ fn decode(part: &mut Part) -> Result<Vec<u8>, LoadError> {
     let unit: fn([u8; 2]) -> u16 = match bytes.get(..2) {
         Some([0xff, 0xfe]) => u16::from_le_bytes,
         Some([0xfe, 0xff]) => u16::from_be_bytes,
-        _ => return Ok(bytes),
+        _ if std::str::from_utf8(&bytes).is_ok() => return Ok(bytes),
+        _ => {
+            part.wrapping.push("Windows-1252");
+            return Ok(encoding_rs::WINDOWS_1252.decode_without_bom_handling(&bytes).0.into_owned().into_bytes());
+        }
     };
     let not_text = || LoadError::NotText { path: part.path.clone(), at: Place::Line(1), detail: "broken UTF-16" };
     let (pairs, rest) = bytes[2..].as_chunks::<2>();

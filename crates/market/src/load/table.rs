@@ -115,15 +115,6 @@ pub(crate) fn read(part: Part, options: &LoadOptions) -> Result<Table, LoadError
 impl Raw {
     /// Chooses the volume, and notes what a reader should know.
     pub(crate) fn finish(mut self, layout: Layout, origin: Origin, mut notes: Vec<String>) -> Table {
-        let differs = |(a, c): (&f64, &f64)| (a - c).abs() > 1e-6 * c.abs();
-        let adjusted = self.adjusted.iter().zip(&self.columns.close).filter(|pair| differs(*pair)).count();
-        if adjusted > 0 {
-            notes.push(format!(
-                "{} differs from close in {adjusted} of {} rows (splits or dividends); close is used (--adjust scales to it)",
-                layout.name(layout.roles.adj_close.unwrap_or(0)),
-                self.lines.len()
-            ));
-        }
         self.choose_volume(&layout, &mut notes);
         Table {
             path: origin.path,
@@ -185,6 +176,12 @@ impl Table {
     pub(crate) fn prices(&self, row: usize) -> [f64; PRICES.len()] {
         let c = &self.columns;
         [c.open[row], c.high[row], c.low[row], c.close[row]]
+    }
+
+    /// Whether the four prices of every row are equal, though each has a column.
+    pub(crate) fn is_flat(&self) -> bool {
+        let flat = |row| self.prices(row).windows(2).all(|pair| pair[0] == pair[1]);
+        !self.layout.roles.close_only() && self.lines.len() > 1 && (0..self.lines.len()).all(flat)
     }
 
     /// With the stamps that no clock of the zone showed, and a note of them.

@@ -289,6 +289,10 @@ impl Cursor<'_> {
             "PM" => 12,
             _ => return Some(hour),
         };
+        if tail[2..].starts_with(|c: char| c.is_ascii_alphabetic()) {
+            // The zone America/New_York, for one.
+            return Some(hour);
+        }
         self.rest = &tail[2..];
         (1..=12).contains(&hour).then_some(hour % 12 + shift)
     }
@@ -368,6 +372,8 @@ mod tests {
         ] {
             assert_eq!(utc(text, DateOrder::Mdy).as_deref(), Some(noon), "{text}");
         }
+        assert_eq!(utc("20240102 07:30:00 America/New_York", DateOrder::Mdy).as_deref(), Some(noon));
+        assert_eq!(utc("2024-01-02 07:30 America/Argentina/Ushuaia", DateOrder::Mdy).unwrap(), "2024-01-02T10:30:00Z");
         assert_eq!(utc("01/02/24", DateOrder::Mdy).unwrap(), "2024-01-02T00:00:00Z");
         assert_eq!(utc("01/02/1999", DateOrder::Dmy).unwrap(), "1999-02-01T00:00:00Z");
         assert_eq!(utc("2024-01-02 07-PM", DateOrder::Dmy).unwrap(), "2024-01-02T19:00:00Z");

@@ -38,7 +38,7 @@ pub(super) enum Fit {
 }
 
 /// The length of the bars: the commonest distance, which in sparse minutes is a minute, nanoseconds.
-pub(super) fn length(ts: &[i64]) -> i64 {
+pub(crate) fn length(ts: &[i64]) -> i64 {
     let distances = ts.windows(2).map(|w| w[1] - w[0]);
     let commonest = counted(distances).into_iter().max_by_key(|&(distance, n)| (n, -distance));
     commonest.map_or(0, |(distance, _)| distance)
@@ -70,7 +70,8 @@ pub(super) fn fit(ts: &[i64], length: i64, opens: impl Iterator<Item = (usize, i
     }
 }
 
-fn is_regular(ts: &[i64], length: i64) -> bool {
+/// Whether nearly all stamps lie on two phases of the length.
+pub(crate) fn is_regular(ts: &[i64], length: i64) -> bool {
     let mut phases: Vec<usize> = counted(ts.iter().map(|t| t.rem_euclid(length.max(1)))).into_values().collect();
     phases.sort_unstable_by_key(|&n| std::cmp::Reverse(n));
     phases.iter().take(2).sum::<usize>() as f64 >= REGULAR * ts.len() as f64

@@ -119,8 +119,14 @@ fn one_number_that_shows_the_separators_rules_the_file() {
     };
     let none: Vec<String> = Vec::new();
     // A volume, however far down.
-    assert_eq!(opens(text(["16.769", "16.963"], ["82", "82.488.700"])), (16_769.0, 82.0, none.clone()));
-    assert_eq!(opens(text(["1,234", "1,235"], ["7", "12,345,678"])), (1234.0, 7.0, none.clone()));
+    let (open, volume, notes) = opens(text(["16.769", "16.963"], ["82", "82.488.700"]));
+    assert_eq!((open, volume), (16_769.0, 82.0));
+    assert_eq!(
+        notes,
+        ["every point in prices stands before three digits (16.769) and is read as that of thousands: as volumes show"]
+    );
+    let (open, volume, notes) = opens(text(["1,234", "1,235"], ["7", "12,345,678"]));
+    assert_eq!((open, volume, notes.len()), (1234.0, 7.0, 1));
     // A price goes before a volume.
     assert_eq!(opens(text(["16.769", "16.9"], ["1.5", "2"])), (16.769, 1.5, none.clone()));
     let mixed = refused(text(["16.769", "16.9"], ["82.488.700", "2"]));

@@ -65,7 +65,8 @@ fn every_type_of_parquet_gives_the_same_bars() {
 
 #[test]
 fn date_and_time_of_day_in_two_columns_of_parquet() {
-    let names = ["date32_time64", "date_ns_text", "date_time_text", "date_time_digits", "date_time_whole"];
+    let names =
+        ["date32_time64", "date_ns_text", "date_time_text", "date_time_digits", "date_time_whole", "date_time_typed"];
     for name in names {
         let name = format!("{name}.parquet");
         assert_same(&good(&name), &name, "2024-01-15T09:30:00Z");
@@ -79,6 +80,18 @@ fn date_and_time_of_day_in_two_columns_of_parquet() {
         refused("date_ns_text.parquet", &named),
         "date_ns_text.parquet, column open: is of type double, which holds no times of day"
     );
+}
+
+#[test]
+fn columns_of_yfinance_in_parquet() {
+    let one = good("yfinance_1.parquet");
+    assert_same(&one, "yfinance_1", "2024-01-15T09:30:00Z");
+    assert_eq!(one.bars.symbol(), Some("AAA"));
+    assert_eq!(refused("yfinance_2.parquet", &LoadOptions::default()), "yfinance_2.parquet: holds 2 symbols: AAA, BBB");
+    let chosen = LoadOptions { symbol: Some("bbb".into()), ..LoadOptions::default() };
+    let two = load(&file("yfinance_2.parquet"), &chosen).unwrap();
+    assert_eq!((two.bars.symbol(), two.bars.close()[0]), (Some("BBB"), 22.0));
+    assert_eq!(two.notes, [""; 0]);
 }
 
 #[test]

@@ -57,7 +57,10 @@ const TICKS: &str = "backtrader/ticksample.csv";
 const BITFINEX: &str = "bitfinex/BTCUSD-1m-2019.csv.gz";
 /// Files that [`load`] refuses without further options, and what it says after the path.
 const REFUSED: [(&str, &str); 4] = [
-    (TICKS, ", line 24: time stamp 2015-09-23T20:58:22.316Z is already on line 23"),
+    (
+        TICKS,
+        ", line 24: has the stamp of line 23, and in each of 135 rows open, high, low and close are equal: single trades, not bars",
+    ),
     ("bokeh-sampledata/stocks.csv.gz", ": holds 5 symbols: AAPL, FB, GOOG, IBM, MSFT"),
     ("eia-datahub/wti-daily.csv", ", line 8645, column Price: price -36.98 is not above zero"),
     (
@@ -255,7 +258,9 @@ fn refused_files_load_with_what_their_hint_says() {
     let repaired = |file: &str| load(&folder.join(file), &repair).unwrap();
     let ticks = repaired(TICKS);
     assert_eq!(ticks.bars.len(), 134);
-    assert_eq!(ticks.notes, ["repair: 1 row dropped, a later row has the same time stamp (first on line 23)"]);
+    let taken =
+        "open, high, low and close are equal in every row, and stamps are irregular: single trades, taken for bars";
+    assert_eq!(ticks.notes, [taken, "repair: 1 row dropped, a later row has the same time stamp (first on line 23)"]);
     let oil = repaired("eia-datahub/wti-daily.csv");
     assert_eq!(oil.bars.len(), 10_225);
     assert_eq!(

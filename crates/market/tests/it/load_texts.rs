@@ -182,7 +182,7 @@ fn bad_rows_are_named_by_line_and_column() {
         ("2024-01-02,10,12,9,11,-5\n", ", line 3, column volume: -5 is negative"),
         ("2024-01-02,10,12,0,11,5\n", ", line 3, column low: price 0 is not above zero"),
         ("2024-01-02,-10,12,9,11,5\n", ", line 3, column open: price -10 is not above zero"),
-        ("2024-01-02,10,8,9,11,5\n", ", line 3, column high: 8 lies outside the bar's low 9 to high 8"),
+        ("2024-01-02,10,8,9,11,5\n", ", line 3, column high: the bar's high 8 lies below its low 9"),
         ("2024-01-02,10,12,9,12.5,5\n", ", line 3, column close: 12.5 lies outside the bar's low 9 to high 12"),
         ("\r\n\n2024-01-01,10,12,9,11,5\n", ", line 5: time stamp 2024-01-01T00:00:00Z is already on line 2"),
         ("2024-01-02,10,12,9,11\n", ", line 3: 5 fields, expected 6"),

@@ -5,6 +5,7 @@ mod check;
 mod feature;
 mod feature_golden;
 mod frame;
+mod load_asides;
 mod load_doubts;
 mod load_formats;
 mod load_manifest;

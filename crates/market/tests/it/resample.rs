@@ -209,7 +209,7 @@ fn both_ends_of_a_cut_belong_to_it() {
         cut("2024-01-03", "").unwrap_err().to_string().ends_with("line 12, column close: \"later\" is not a number")
     );
     let error = |from: &str, to: &str| cut(from, to).unwrap_err().to_string();
-    assert_eq!(error("2024-01-05", "2024-01-04"), "option from: 2024-01-05 lies after to 2024-01-04");
+    assert_eq!(error("2024-01-05", "2024-01-04"), "option from and to: 2024-01-05 lies after 2024-01-04");
     assert_eq!(error("", "tomorrow"), "option to: \"tomorrow\" is neither a date nor a time stamp");
 }
 

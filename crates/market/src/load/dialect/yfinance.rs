@@ -1,4 +1,5 @@
-//! The three header lines of yfinance's `download(…).to_csv(…)`: prices, tickers, and the name of the stamps.
+//! The three header lines of yfinance's `download(…).to_csv(…)`: prices, tickers, and the name of the stamps; and the names
+//! of columns its `to_parquet(…)` writes.
 //!
 //! ```text
 //! Price,Close,High,Low,Open,Volume
@@ -33,12 +34,63 @@ pub(super) fn layout(path: &Path, rows: &[Row], options: &LoadOptions) -> Option
     let mut names = prices.names();
     names[0] = third.names().swap_remove(0);
     for (name, of) in names.iter_mut().zip(tickers.names()).skip(1) {
-        if of != ticker {
-            *name = format!("{name} of {of}");
-        }
+        set_aside(name, &of, &ticker);
     }
     let roles = columns::by_name(&names, |column| below.first()?.names().get(column).cloned());
-    Some(with_header(path, &rows[HEADER_LINES - 1], roles, below, names))
+    let layout = with_header(path, &rows[HEADER_LINES - 1], roles, below, names);
+    Some(layout.map(|layout| Layout { symbol: Some(ticker), ..layout }))
+}
+
+/// Names the column of another ticker as such.
+fn set_aside(name: &mut String, of: &str, wanted: &str) {
+    if of != wanted {
+        *name = format!("{name} of {of}");
+    }
+}
+
+/// Of Parquet, whose columns pandas names by pairs, `('Close', 'AAPL')`, the names that the wanted ticker's have in text;
+/// and the ticker. `None` for other names.
+pub(crate) fn paired(
+    path: &Path,
+    names: &[String],
+    options: &LoadOptions,
+) -> Option<Result<(Vec<String>, String), LoadError>> {
+    let pairs: Vec<Option<(&str, &str)>> = names.iter().map(|name| pair(name)).collect();
+    let known: Vec<(&str, &str)> = pairs.iter().copied().flatten().filter(|(_, second)| !second.is_empty()).collect();
+    let closes = |of: fn(&(&str, &str)) -> bool| known.iter().any(of);
+    let price_first = closes(|(first, _)| first.eq_ignore_ascii_case("close"));
+    if known.is_empty() || !(price_first || closes(|(_, second)| second.eq_ignore_ascii_case("close"))) {
+        return None;
+    }
+    let tickers: Vec<String> = known.iter().map(|&pair| by_price(pair, price_first).1.to_owned()).collect();
+    let ticker = match ticker(path, &tickers, options) {
+        Ok(ticker) => ticker,
+        Err(error) => return Some(Err(error)),
+    };
+    let named = |(name, pair): (&String, &Option<(&str, &str)>)| match pair {
+        None => name.clone(),
+        Some((only, "")) => (*only).to_owned(),
+        Some(pair) => {
+            let (price, of) = by_price(*pair, price_first);
+            let mut name = price.to_owned();
+            set_aside(&mut name, of, &ticker);
+            name
+        }
+    };
+    let names = names.iter().zip(&pairs).map(named).collect();
+    Some(Ok((names, ticker)))
+}
+
+/// The price before the ticker.
+fn by_price<'a>((first, second): (&'a str, &'a str), price_first: bool) -> (&'a str, &'a str) {
+    if price_first { (first, second) } else { (second, first) }
+}
+
+/// The two texts of `('Close', 'AAPL')`.
+fn pair(name: &str) -> Option<(&str, &str)> {
+    let (first, second) = name.strip_prefix('(')?.strip_suffix(')')?.split_once(", ")?;
+    let bare = |text: &'_ str| text.len() >= 2 && text.starts_with('\'') && text.ends_with('\'');
+    (bare(first) && bare(second)).then(|| (&first[1..first.len() - 1], &second[1..second.len() - 1]))
 }
 
 fn first_word(row: &Row) -> String {

@@ -26,7 +26,9 @@ pub(crate) enum Kind {
     Null,
     /// Text.
     Text,
-    /// Anything else: booleans, raw bytes.
+    /// True (1) or false (0).
+    Boolean,
+    /// Anything else: raw bytes.
     Other,
 }
 
@@ -70,6 +72,7 @@ impl Kind {
             (Type::INT96, _) => Self::Int96,
             (Type::FLOAT | Type::DOUBLE, _) => Self::Float,
             (Type::BYTE_ARRAY, _) => Self::Text,
+            (Type::BOOLEAN, _) => Self::Boolean,
             _ => Self::Other,
         }
     }

@@ -109,7 +109,7 @@ impl Sheet {
 
     /// Whether numbers can be made of a column's values.
     pub(crate) fn may_hold_numbers(&self, column: usize) -> bool {
-        self.holds(column, Kind::is_number_like)
+        self.holds(column, |kind| kind.is_number_like() || kind == Kind::Boolean)
     }
 
     fn holds(&self, column: usize, values: fn(Kind) -> bool) -> bool {

@@ -79,9 +79,14 @@ apart = {
     "date_time_digits": {"date": [int(f"{d:%Y%m%d}") for d in STAMPS], "time": [int(f"{d:%H%M}") for d in STAMPS]},
     "date_time_whole": {"date": [f"{d:%Y-%m-%d}" for d in STAMPS], "time": pa.array(ns, pa.timestamp("us"))},
 }
+apart["date_time_typed"] = {"date": apart["date32_time64"]["date"], "time": pa.array([d.time() for d in STAMPS], pa.time32("s"))}
 for name, stamps in apart.items():
     pq.write_table(pa.table({**stamps, **PRICES}), f"{name}.parquet")
 pq.write_table(pa.table({"ts": pa.array(utc), "price": PRICES["close"], "size": PRICES["volume"]}), "trades.parquet")
+# As yfinance's download(...) of one ticker and of two gives columns.
+for tickers in (["AAA"], ["AAA", "BBB"]):
+    both = {(k.title(), t): [x * (1 + i) for x in v] for k, v in PRICES.items() for i, t in enumerate(tickers)}
+    pd.DataFrame(both, index=ns.rename("Date")).to_parquet(f"yfinance_{len(tickers)}.parquet")
 days = ["10/03/2024", "11/03/2024", "12/03/2024", "01/04/2024", "02/04/2024"]
 pq.write_table(pa.table({"date": days, **PRICES}), "date_sorted.parquet")
 days = ["13/04/2024", "04/14/2024", "04/15/2024", "04/16/2024", "04/17/2024"]
