@@ -199,6 +199,13 @@ fn temper(report: &EvalReport, printer: Printer) {
     if report.pooled.costs == Some(0.0) && report.pooled.fills > 0 {
         printer.warn("no cost was simulated; see --set sim.commission_bps=… and sim.half_spread_bps=…");
     }
+    if report.pooled.rejected_orders > 0 {
+        printer.warn(format_args!(
+            "{} orders were rejected: they fell on bars of volume 0, which fill none; where such bars have lost their \
+             volume, leave it out: --columns ts,open,high,low,close,-",
+            report.pooled.rejected_orders
+        ));
+    }
     if report.pooled.ruined {
         printer.warn("the account was ruined in at least one window");
     }

@@ -227,7 +227,7 @@ fn expand(key: &'static str, kind: &Kind, text: &str) -> Result<Vec<f64>, Policy
         }
         let n = ((to - from) / step + 1e-9).floor() + 1.0;
         if n > MAX_SETS as f64 {
-            return Err(PolicyError::GridTooLarge { n_combination: n as u64, max: MAX_SETS });
+            return Err(PolicyError::RangeTooLong { key, range: text.to_owned(), max: MAX_SETS });
         }
         let value = |i: usize| decimal(from + i as f64 * step);
         return (0..n as usize).map(|i| Some(value(i)).filter(|x| kind.allows(*x)).ok_or(wrong(kind.rule()))).collect();
@@ -322,7 +322,7 @@ mod tests {
         );
         assert_eq!(
             fails("sma-cross:fast=1..1e300"),
-            "the grid has 18446744073709551615 combinations, at most 10000000 are swept at once"
+            "fast=1..1e300 alone has more than 10000000 values, the most combinations that are swept at once"
         );
         assert_eq!(
             fails("rsi:low=30..10"),

@@ -95,6 +95,16 @@ pub enum PolicyError {
         /// What it must be.
         rule: &'static str,
     },
+    /// A range of more values than combinations are kept in memory.
+    #[error("{key}={range} alone has more than {max} values, the most combinations that are swept at once")]
+    RangeTooLong {
+        /// The parameter.
+        key: &'static str,
+        /// As given.
+        range: String,
+        /// The most.
+        max: usize,
+    },
     /// More combinations than are kept in memory.
     #[error("the grid has {n_combination} combinations, at most {max} are swept at once")]
     GridTooLarge {
@@ -111,7 +121,9 @@ impl PolicyError {
         match self {
             Self::Grid { key, .. } => Some(format!("write one value, as in {key}=20")),
             Self::NotSwept { .. } => Some("give one value, or sweep a rule such as sma-cross".into()),
-            Self::GridTooLarge { .. } => Some("widen the step, as in 5..500:5, or sweep in parts".into()),
+            Self::GridTooLarge { .. } | Self::RangeTooLong { .. } => {
+                Some("widen the step, as in 5..500:5, or sweep in parts".into())
+            }
             _ => None,
         }
     }

@@ -239,7 +239,7 @@ fn mistakes_name_the_place() {
     fails("level\n1\nlong\n0\n", "signals.csv:3:1: level `long` is not a number");
     fails("level\n1\n 1e999\n0\n", "signals.csv:3:2: level `1e999` is not a finite number");
     fails("ts,level\n2024-01-02,-inf\n", "signals.csv:2:12: level `-inf` is not a finite number");
-    fails("ts,a,b\n2024-01-02,1,True\n", "signals.csv:2:14, strategy b: level `True` is not a number");
+    fails("ts,a,b\n2024-01-02,1,long\n", "signals.csv:2:14, strategy b: level `long` is not a number");
     fails("strategy,level\na,1\na,inf\n", "signals.csv:3:3, strategy a: level `inf` is not a finite number");
     fails("strategy,level\na,1\n,1\n", "signals.csv:3:1: the strategy has no name");
     fails("ts,level\n2024-01-02,1\nlater,1\n", "signals.csv:3:1: `later` is not a time stamp");
@@ -321,12 +321,13 @@ fn parquet_as_pandas_and_polars_write_it() {
     ];
     same(&parquet("types.parquet").unwrap(), &types);
     same(&parquet("polars_null.parquet").unwrap(), &[("a", &[1.0, 1.0, 0.0]), ("none", &[0.0; 3])]);
+    let positions: [(&str, &[f64]); 2] = [("slow", &[1.0, 0.0, 0.0]), ("fast", &[1.0, 0.0, 1.0])];
+    same(&parquet("booleans.parquet").unwrap(), &positions);
     let fails = |name: &str, message: &str| assert_eq!(parquet(name).unwrap_err(), message);
     fails(
         "infinite.parquet",
         "infinite.parquet, row 2, column fast, strategy fast: level `inf` is not a finite number",
     );
-    fails("booleans.parquet", "booleans.parquet, column fast: is of type boolean, which holds no numbers");
     fails("large.parquet", "large.parquet, row 2, column a, strategy a: level `1234567.5` is beyond ±1000000");
     fails(
         "gap.parquet",

@@ -133,14 +133,31 @@ fn names_move_no_cursor() {
 }
 
 #[test]
-fn names_in_latin_1_are_refused() {
-    for text in [&b"ts,niv\xe5\n2024-01-02,1\n2024-01-03,1\n2024-01-04,1\n"[..], b"strategy,level\nniv\xe5,1\n"] {
-        let error = outcome(&given("signals.csv", text), &bars(), &LoadOptions::default()).unwrap_err();
-        assert!(error.contains("the strategy's name holds bytes that are not UTF-8"), "{error}");
+fn names_in_latin_1_are_read() {
+    for text in [
+        &b"ts,niv\xe5\n2024-01-02,1\n2024-01-03,1\n2024-01-04,1\n"[..],
+        b"ts,strategy,level\n2024-01-02,niv\xe5,1\n2024-01-03,niv\xe5,1\n2024-01-04,niv\xe5,1\n",
+    ] {
+        let file = outcome(&given("signals.csv", text), &bars(), &LoadOptions::default()).unwrap();
+        same(&file, &[("nivå", &[1.0; 3])]);
     }
-    let beside = b"level,bem\xe4rkning\n1,\xe5\n1,\xe4\n0,\n";
-    let file = outcome(&given("signals.csv", beside), &bars(), &LoadOptions::default()).unwrap();
-    assert_eq!(file.strategies[0].levels(), [1.0, 1.0, 0.0]);
+}
+
+#[test]
+fn a_price_beside_strategies_is_none_of_them() {
+    let rows = |header: &str| format!("{header}\n2024-01-02,9,1\n2024-01-03,9,1\n2024-01-04,9,1\n");
+    for header in ["Date,Close,a", "Date,volume,a"] {
+        let file = several(&rows(header)).unwrap();
+        same(&file, &[("a", &[1.0; 3])]);
+        assert!(file.notes[0].contains("columns left aside: "), "{:?}", file.notes);
+    }
+    same(&several("Date,Close\n2024-01-02,1\n2024-01-03,1\n2024-01-04,1\n").unwrap(), &[("Close", &[1.0; 3])]);
+}
+
+#[test]
+fn true_is_long_and_false_is_flat() {
+    let file = several("ts,a\n2024-01-02,True\n2024-01-03,False\n2024-01-04,true\n").unwrap();
+    same(&file, &[("a", &[1.0, 0.0, 1.0])]);
 }
 
 #[test]

@@ -133,7 +133,12 @@ fn strategies(frame: &Frame, symbol: Option<usize>) -> Result<Vec<usize>, Signal
     let is_symbol = |name: &str| SYMBOL.iter().any(|known| name.eq_ignore_ascii_case(known));
     let is_other = |i: usize| frame.is_time(i) || symbol == Some(i) || frame.has_bars() && frame.is_of_bars(i);
     let is_one = |i: &usize| !(is_other(*i) || is_symbol(&names[*i]) || is_index(&names[*i]));
-    let columns: Vec<usize> = (0..names.len()).filter(is_one).collect();
+    let mut columns: Vec<usize> = (0..names.len()).filter(is_one).collect();
+    // A price beside levels is none; a file of nothing else is taken at its word.
+    let is_price = |i: &usize| OF_BARS.contains(&names[*i].to_lowercase().as_str());
+    if columns.iter().any(|i| !is_price(i)) {
+        columns.retain(|i| !is_price(i));
+    }
     if columns.is_empty() {
         return Err(SignalsError::no_column(frame, "levels"));
     }

@@ -40,11 +40,11 @@ types = {
 pq.write_table(pa.table(types), HERE / "types.parquet")
 nothing = pl.DataFrame({"ts": DAYS.to_numpy(), "a": [1.0, 1.0, 0.0], "none": [None, None, None]})
 nothing.write_parquet(HERE / "polars_null.parquet")
+wide.assign(fast=[True, False, True]).to_parquet(HERE / "booleans.parquet")
 
 # What does not fit.
 large = pa.array([Decimal("1"), Decimal("1234567.5"), Decimal("0")], pa.decimal256(50, 2))
 pq.write_table(pa.table({"ts": pa.array(DAYS), "a": large}), HERE / "large.parquet")
 wide.assign(fast=[-1.0, float("inf"), 0.0]).to_parquet(HERE / "infinite.parquet")
-wide.assign(fast=[True, False, True]).to_parquet(HERE / "booleans.parquet")
 wide.iloc[[0, 2]].to_parquet(HERE / "gap.parquet")
 long.iloc[[0, 1, 2, 3, 3, 4]].to_parquet(HERE / "twice.parquet", index=False)
