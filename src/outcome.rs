@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use gigabar::report::refused::{VOLUME_LEFT_OUT, refused_orders};
 use gigabar::report::verdict::{CONFIDENT, LOSING, probability};
 use gigabar::report::{
     ChoicesReport, Luck, RunReport, SeedsReport, SweepReport, TrainingCurve, WindowCurve, csv, text,
@@ -163,7 +164,7 @@ pub(crate) fn print(report: &RunReport, folder: Option<&RunFolder>, printer: Pri
             printer.data(format_args!("report: {}", folder.path().join("report.html").display()))?;
         }
     }
-    temper(&report.report, printer);
+    temper(report, printer);
     Ok(())
 }
 
@@ -175,7 +176,7 @@ pub(crate) fn print_json(
     printer: Printer,
 ) -> anyhow::Result<()> {
     printer.data_json(&Json::new(report, folder, chosen_from))?;
-    temper(&report.report, printer);
+    temper(report, printer);
     Ok(())
 }
 
@@ -183,12 +184,16 @@ pub(crate) fn print_json(
 pub(crate) fn print_list(results: &[(RunReport, Option<RunFolder>)], printer: Printer) -> anyhow::Result<()> {
     let list: Vec<_> = results.iter().map(|(report, folder)| Json::<()>::new(report, folder.as_ref(), None)).collect();
     printer.data_json(&list)?;
-    results.iter().for_each(|(report, _)| temper(&report.report, printer));
+    results.iter().for_each(|(report, _)| temper(report, printer));
     Ok(())
 }
 
-/// Says when the result may be luck.
-fn temper(report: &EvalReport, printer: Printer) {
+/// Says what kept orders from being filled, and when the result may be luck.
+fn temper(run: &RunReport, printer: Printer) {
+    if let Some(refused) = refused_orders(run) {
+        printer.warn(format_args!("{refused}; {VOLUME_LEFT_OUT}"));
+    }
+    let report = &run.report;
     if let Some(line) = luck(report) {
         printer.warn(line);
     }
@@ -198,13 +203,6 @@ fn temper(report: &EvalReport, printer: Printer) {
     }
     if report.pooled.costs == Some(0.0) && report.pooled.fills > 0 {
         printer.warn("no cost was simulated; see --set sim.commission_bps=… and sim.half_spread_bps=…");
-    }
-    if report.pooled.rejected_orders > 0 {
-        printer.warn(format_args!(
-            "{} orders were rejected: they fell on bars of volume 0, which fill none; where such bars have lost their \
-             volume, leave it out: --columns ts,open,high,low,close,-",
-            report.pooled.rejected_orders
-        ));
     }
     if report.pooled.ruined {
         printer.warn("the account was ruined in at least one window");
@@ -225,10 +223,11 @@ fn luck(report: &EvalReport) -> Option<String> {
     );
     match Luck::of(report) {
         Luck::Skill => None,
-        Luck::Idle => Some(format!(
-            "{} never traded: no order was filled in {} bars (before its indicators have their bars a rule holds nothing)",
-            report.policy, report.pooled.n_bars
-        )),
+        Luck::Idle => {
+            let never = format!("{} never traded: no order was filled in {} bars", report.policy, report.pooled.n_bars);
+            let early = " (before its indicators have their bars a rule holds nothing)";
+            Some(if report.pooled.rejected_orders > 0 { never } else { never + early })
+        }
         Luck::Empty | Luck::Unknown => Some("too few or too uniform returns to tell skill from luck".into()),
         Luck::Losing => Some(format!(
             "this result is worse than luck, the evidence is that it loses money: the chance that the true Sharpe ratio is \

@@ -6,6 +6,7 @@ pub mod choices;
 pub mod csv;
 mod decimate;
 pub mod html;
+pub mod refused;
 pub mod run_report;
 pub mod seeds;
 pub mod sweep;

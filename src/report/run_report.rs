@@ -66,6 +66,9 @@ pub struct DataSummary {
     pub interval_ns: i64,
     /// Bars a year, the factor that annualises.
     pub periods_per_year: f64,
+    /// Bars with volume 0 in a series that has volume: they fill no order.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_silent: usize,
     /// What the loader noticed or mended.
     pub notes: Vec<String>,
     /// The files, where there are several; `path` and `sha256` then list theirs, separated by commas.
@@ -103,9 +106,14 @@ impl DataSummary {
             last_ts: ts.last().copied().unwrap_or_default(),
             interval_ns: bars.interval_ns(),
             periods_per_year: bars.periods_per_year(),
+            n_silent: if bars.has_volume() { bars.volume().iter().filter(|volume| **volume == 0.0).count() } else { 0 },
             notes: notes.to_vec(),
         }
     }
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// Bars of all windows up to which `report.json` keeps the curves whole.

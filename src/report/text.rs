@@ -174,6 +174,9 @@ pub fn sweep_notes(sweep: &SweepReport) -> Vec<String> {
     }
     let ruined = strategies(sweep).filter(|set| set.row.ruined).map(|set| set.name.clone());
     notes.extend(listed("ruined", ruined));
+    let of = |set: &RankedSet| set.metrics.as_ref().map_or(0, |metrics| metrics.rejected_orders);
+    let refused = strategies(sweep).filter(|set| of(set) > 0).map(|set| format!("{} ({})", set.name, count(of(set))));
+    notes.extend(listed("orders rejected by bars with volume 0", refused));
     let missing = |set: &RankedSet| set.metrics.as_ref().map_or(0, |metrics| metrics.nan_levels);
     let gaps = strategies(sweep).filter(|set| missing(set) > 0);
     let gaps = gaps.map(|set| format!("{} ({})", set.name, count(missing(set))));

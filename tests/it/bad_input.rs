@@ -272,20 +272,6 @@ fn what_a_walk_trades_is_asked_for() {
     assert!(said.contains("sma-cross:fast=20,slow=5000 never traded: no order was filled in 299 bars"), "{said}");
 }
 
-#[test]
-fn orders_that_bars_without_volume_refuse_are_told() {
-    let bench = Bench::new();
-    let row = |day: u32| format!("2024-01-0{day},10,10,10,10,{}\n", if day < 4 { 0 } else { 5 });
-    bench.write("bars.csv", &format!("ts,open,high,low,close,volume\n{}", (1..7).map(row).collect::<String>()));
-    let warned = |arguments: &str| {
-        let said = shown(&bench.run(&format!("backtest bars.csv --strategy buy-and-hold {arguments}")));
-        said.lines().find(|line| line.contains("orders were rejected")).map(str::to_owned)
-    };
-    let told = warned("").unwrap();
-    assert!(told.contains("2 orders were rejected: they fell on bars of volume 0"), "{told}");
-    assert_eq!(warned("--columns ts,open,high,low,close,-"), None);
-}
-
 /// A run folder as a kill leaves it: everything but the report.
 fn break_off(bench: &Bench, run: &str) {
     for name in ["report.json", "report.html"] {

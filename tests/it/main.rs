@@ -11,4 +11,5 @@ mod shown;
 mod signals;
 mod support;
 mod training;
+mod volume;
 mod walkforward_rule;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::format::{self, counted, percent, signed};
+use crate::report::refused::refused_orders;
 use crate::report::run_report::RunReport;
 use crate::report::verdict::{Luck, probability};
 
@@ -23,14 +24,16 @@ impl Verdict {
             Luck::Empty => return Self::of("maybe", title, vec![]),
             Luck::Idle => {
                 let line = "The account stayed flat in every window, so there is neither skill nor luck to speak of.";
-                return Self::of("maybe", title, vec![line.into(), against_holding(run)]);
+                let mut lines = vec![refused(run), line.into(), against_holding(run)];
+                lines.retain(|line| !line.is_empty());
+                return Self::of("maybe", title, lines);
             }
             Luck::Unknown | Luck::Suggestive => "maybe",
             Luck::Losing | Luck::Luck => "bad",
             Luck::Skill => "good",
         };
         let first = run.seen.as_ref().map_or_else(|| evidence(run), |seen| format!("{seen}."));
-        let mut lines = vec![first, against_holding(run), free_of_cost(run)];
+        let mut lines = vec![refused(run), first, against_holding(run), free_of_cost(run)];
         lines.retain(|line| !line.is_empty());
         if pooled.ruined {
             lines.insert(0, ruin(run));
@@ -106,6 +109,11 @@ fn against_holding(run: &RunReport) -> String {
         deepest(run.report.pooled.max_drawdown),
         deepest(run.report.benchmark.max_drawdown)
     )
+}
+
+/// Orders that bars without volume refused; empty when there were none.
+fn refused(run: &RunReport) -> String {
+    refused_orders(run).map(|refused| refused + ".").unwrap_or_default()
 }
 
 /// A result without costs deserves a warning; empty when there are some.
