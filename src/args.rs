@@ -261,7 +261,7 @@ Strategies:
                                    makes the expected annual volatility the target, in steps, at most cap
 All but the first three take long_only=true.
 
-Grids: a value may be a range, 5..50 or 5..50:5, or a list, 5|10|20. Every allowed set trades the bars; the best by --sort is
+Grids: a value may be a range, 5..50 or 5..50:5, or a list, 5|10|20..40:5. Every allowed set trades the bars; the best by --sort is
 shown in full, with the number of sets counted in its deflated Sharpe ratio. With --windows a set's Sharpe ratio is the mean over
 the windows, 0 in one without a trade. A grid has at most 10,000,000 combinations.
 

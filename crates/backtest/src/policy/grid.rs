@@ -21,8 +21,8 @@ pub struct Axis {
 
 /// A strategy and every allowed combination of its parameters' values, in order: the last parameter varies fastest.
 ///
-/// A value is one (`20`), a range with both ends in it (`5..50`, step 1; `5..50:5`; `1.5..3:0.5`) or a list
-/// (`5|10|20`).
+/// A value is one (`20`), a range with both ends in it (`5..50`, step 1; `5..50:5`; `1.5..3:0.5`) or a list of either
+/// (`5|10|20`, `5|10|20..40:5`).
 #[derive(Debug, Clone)]
 pub struct Grid {
     text: StrategyText,
@@ -48,9 +48,18 @@ impl Grid {
         let text = StrategyText::read(text)?;
         let Some(kinds) = AnyStrategy::kinds(text.strategy) else { return Self::of_one(text) };
         let (mut values, mut axes, mut swept) = (Vec::new(), Vec::new(), Vec::new());
+        let mut n_combination = 1_u128;
         for (i, (&name, kind)) in text.keys.iter().zip(kinds).enumerate() {
             let written = text.text(name);
-            let own = expand(name, kind, written)?;
+            let own = match expand(name, kind, written) {
+                // The others are counted all the same.
+                Err(PolicyError::GridTooLarge { n_combination: n, .. }) => {
+                    n_combination = n_combination.saturating_mul(n);
+                    continue;
+                }
+                own => own?,
+            };
+            n_combination = n_combination.saturating_mul(own.len() as u128);
             if is_grid(written) {
                 let labels = own.iter().map(|&value| kind.label(value)).collect();
                 axes.push(Axis { name, values: own.clone(), labels });
@@ -58,8 +67,11 @@ impl Grid {
             }
             values.push(own);
         }
+        if n_combination > MAX_SETS as u128 {
+            return Err(PolicyError::GridTooLarge { n_combination, max: MAX_SETS });
+        }
         let mut grid = Self { text, kinds, values, axes, swept, sets: Vec::new(), n_skipped: 0 };
-        grid.fill()?;
+        grid.fill(n_combination as u32)?;
         Ok(grid)
     }
 
@@ -73,13 +85,10 @@ impl Grid {
         Ok(Self { text, kinds: &[], values, axes, swept, sets: vec![0], n_skipped: 0 })
     }
 
-    fn fill(&mut self) -> Result<(), PolicyError> {
-        let n_combination = self.values.iter().fold(1_u64, |n, values| n.saturating_mul(values.len() as u64));
-        if n_combination > MAX_SETS as u64 {
-            return Err(PolicyError::GridTooLarge { n_combination, max: MAX_SETS });
-        }
+    /// Builds each of the combinations, and keeps those that are allowed.
+    fn fill(&mut self, n_combination: u32) -> Result<(), PolicyError> {
         let mut broken = None;
-        for code in 0..n_combination as u32 {
+        for code in 0..n_combination {
             match self.build(code) {
                 Some(Err(invalid)) => broken = Some((code, invalid)),
                 _ => self.sets.push(code),
@@ -206,37 +215,52 @@ pub(super) fn is_grid(text: &str) -> bool {
     text.contains("..") || text.contains('|')
 }
 
-/// The values of a text, ascending, each once.
+/// The values of a text, ascending, each once. One that holds too many is told by how many they are.
 fn expand(key: &'static str, kind: &Kind, text: &str) -> Result<Vec<f64>, PolicyError> {
     let wrong = |rule: &'static str| PolicyError::Value { key, value: text.to_owned(), rule };
-    if let Some((from, rest)) = text.split_once("..") {
-        // Three dots would read as a number that begins with one.
-        if rest.starts_with('.') {
-            return Err(wrong("a range with two dots, like 5..50"));
-        }
-        let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
-        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite());
-        let (Some(from), Some(to), Some(step)) = (number(from), number(to), number(step)) else {
-            return Err(wrong("a range like 5..50 or 5..50:5"));
+    let (mut values, mut n_value) = (Vec::new(), 0_u128);
+    for part in text.split('|') {
+        let Some((from, rest)) = part.split_once("..") else {
+            values.push(kind.read(part.trim()).map_err(wrong)?);
+            n_value = n_value.saturating_add(1);
+            continue;
         };
-        if *kind == Kind::Flag {
-            return Err(wrong("true, false or true|false"));
+        let (from, step, n) = range(kind, from, rest).map_err(wrong)?;
+        n_value = n_value.saturating_add(n);
+        if n_value <= MAX_SETS as u128 {
+            let own = (0..n as usize).map(|i| decimal(from + i as f64 * step));
+            if !own.clone().all(|value| kind.allows(value)) {
+                return Err(wrong(kind.rule()));
+            }
+            values.extend(own);
         }
-        if step <= 0.0 || to < from {
-            return Err(wrong("a range that rises, with a step above 0"));
-        }
-        let n = ((to - from) / step + 1e-9).floor() + 1.0;
-        if n > MAX_SETS as f64 {
-            return Err(PolicyError::RangeTooLong { key, range: text.to_owned(), max: MAX_SETS });
-        }
-        let value = |i: usize| decimal(from + i as f64 * step);
-        return (0..n as usize).map(|i| Some(value(i)).filter(|x| kind.allows(*x)).ok_or(wrong(kind.rule()))).collect();
     }
-    let mut values: Vec<f64> =
-        text.split('|').map(|text| kind.read(text.trim()).map_err(wrong)).collect::<Result<_, _>>()?;
+    if n_value > MAX_SETS as u128 {
+        return Err(PolicyError::GridTooLarge { n_combination: n_value, max: MAX_SETS });
+    }
     values.sort_by(f64::total_cmp);
     values.dedup();
     Ok(values)
+}
+
+/// First value, step and number of values of the range `from..rest`; or what would be one.
+fn range(kind: &Kind, from: &str, rest: &str) -> Result<(f64, f64, u128), &'static str> {
+    // Three dots would read as a number that begins with one.
+    if rest.starts_with('.') {
+        return Err("a range with two dots, like 5..50");
+    }
+    let (to, step) = rest.split_once(':').unwrap_or((rest, "1"));
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|x| x.is_finite());
+    let (Some(from), Some(to), Some(step)) = (number(from), number(to), number(step)) else {
+        return Err("a range like 5..50 or 5..50:5");
+    };
+    if *kind == Kind::Flag {
+        return Err("true, false or true|false");
+    }
+    if step <= 0.0 || to < from {
+        return Err("a range that rises, with a step above 0");
+    }
+    Ok((from, step, (((to - from) / step + 1e-9).floor() + 1.0) as u128))
 }
 
 /// Without the rounding of the sum: 0.1 + 2·0.1 is 0.3.
@@ -267,6 +291,10 @@ mod tests {
         assert_eq!(
             names("bollinger:width=0.1..0.5:0.1"),
             [0.1, 0.2, 0.3, 0.4, 0.5].map(|w| format!("bollinger:period=20,width={w}"))
+        );
+        assert_eq!(
+            names("sma-cross:fast=20..40:10|5|7..8|8,slow=50"),
+            [5, 7, 8, 20, 30, 40].map(|fast| format!("sma-cross:fast={fast},slow=50"))
         );
         assert_eq!(
             names("rsi:long_only=true|false"),
@@ -322,7 +350,24 @@ mod tests {
         );
         assert_eq!(
             fails("sma-cross:fast=1..1e300"),
-            "fast=1..1e300 alone has more than 10000000 values, the most combinations that are swept at once"
+            "the grid has more than 1e38 combinations, at most 10000000 are swept at once"
+        );
+        // One parameter's values alone are too many; all are counted.
+        assert_eq!(
+            fails("sma-cross:fast=1..99999999,slow=2..99999999"),
+            "the grid has about 1e16 combinations, at most 10000000 are swept at once"
+        );
+        assert_eq!(
+            fails("sma-cross:fast=1..20000000,slow=30|40"),
+            "the grid has 40000000 combinations, at most 10000000 are swept at once"
+        );
+        assert_eq!(
+            fails("sma-cross:fast=1..6000000|7000000..14000000,slow=50"),
+            "the grid has 13000001 combinations, at most 10000000 are swept at once"
+        );
+        assert_eq!(
+            fails("sma-cross:fast=1..1e300,slow=x"),
+            "strategy parameter slow=x: expected a whole number of bars, 1 to 2147483647"
         );
         assert_eq!(
             fails("rsi:low=30..10"),
@@ -345,6 +390,10 @@ mod tests {
         assert_eq!(
             fails("rsi:period=3||5"),
             "strategy parameter period=3||5: expected a whole number of bars, 2 to 2147483647"
+        );
+        assert_eq!(
+            fails("rsi:period=3|9..5"),
+            "strategy parameter period=3|9..5: expected a range that rises, with a step above 0"
         );
         assert_eq!(
             fails("rsi:long_only=0..1"),

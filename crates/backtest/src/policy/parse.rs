@@ -95,24 +95,23 @@ pub enum PolicyError {
         /// What it must be.
         rule: &'static str,
     },
-    /// A range of more values than combinations are kept in memory.
-    #[error("{key}={range} alone has more than {max} values, the most combinations that are swept at once")]
-    RangeTooLong {
-        /// The parameter.
-        key: &'static str,
-        /// As given.
-        range: String,
-        /// The most.
-        max: usize,
-    },
     /// More combinations than are kept in memory.
-    #[error("the grid has {n_combination} combinations, at most {max} are swept at once")]
+    #[error("the grid has {} combinations, at most {max} are swept at once", many(*n_combination))]
     GridTooLarge {
         /// Combinations.
-        n_combination: u64,
+        n_combination: u128,
         /// The most.
         max: usize,
     },
+}
+
+/// A number that is read exactly only while it is short.
+fn many(n: u128) -> String {
+    match n {
+        0..1_000_000_000_000 => n.to_string(),
+        u128::MAX => "more than 1e38".into(),
+        _ => format!("about {:.0e}", n as f64),
+    }
 }
 
 impl PolicyError {
@@ -121,9 +120,7 @@ impl PolicyError {
         match self {
             Self::Grid { key, .. } => Some(format!("write one value, as in {key}=20")),
             Self::NotSwept { .. } => Some("give one value, or sweep a rule such as sma-cross".into()),
-            Self::GridTooLarge { .. } | Self::RangeTooLong { .. } => {
-                Some("widen the step, as in 5..500:5, or sweep in parts".into())
-            }
+            Self::GridTooLarge { .. } => Some("widen the step, as in 5..500:5, or sweep in parts".into()),
             _ => None,
         }
     }
