@@ -104,6 +104,34 @@ fn numbers_beside_the_levels_are_not_dropped() {
 }
 
 #[test]
+fn a_column_named_as_one_of_bars_is_no_strategy_beside_others() {
+    let day = |rest: &str| (2..5).map(|day| format!("2024-01-0{day},{rest}\n")).collect::<String>();
+    for (header, rest, named) in [
+        ("Date,Close,mystrat", "211.5,1", "Close is named as one"),
+        ("Date,volume,mystrat", "9,1", "volume is named as one"),
+        ("ts,mystrat,ADJ_CLOSE", "1,9", "ADJ_CLOSE is named as one"),
+        ("ts,Adj. Close,mystrat,<VOL>,<VOLUME>", "9,1,0,7", "Adj. Close, <VOLUME> are named as those"),
+        ("ts,open,mystrat,price", "9,1,9", "open, price are named as those"),
+    ] {
+        let file = several(&format!("{header}\n{}", day(rest))).unwrap_or_else(|error| panic!("{header}: {error}"));
+        // `vol` may be a strategy's.
+        let vol: &[(&str, &[f64])] = if header.contains("<VOL>") { &[("<VOL>", &[0.0; 3])] } else { &[] };
+        same(&file, &[&[("mystrat", &[1.0; 3][..])], vol].concat());
+        let want = format!("signals.csv: {named} of bars and left aside; a strategy needs another name");
+        assert!(file.notes.len() == 1 && file.notes[0].ends_with(&want), "{:?}", file.notes);
+    }
+    // Where no column has another name, they are meant.
+    let alone = several(&format!("Date,Close\n{}", day("1"))).unwrap();
+    same(&alone, &[("Close", &[1.0; 3])]);
+    let both = several(&format!("ts,open,close\n{}", day("1,0"))).unwrap();
+    same(&both, &[("open", &[1.0; 3]), ("close", &[0.0; 3])]);
+    assert!(alone.notes.is_empty() && both.notes.is_empty());
+    // A name that only begins so is a strategy's.
+    let more = several(&format!("ts,close to open,b\n{}", day("1,0"))).unwrap();
+    same(&more, &[("close to open", &[1.0; 3]), ("b", &[0.0; 3])]);
+}
+
+#[test]
 fn a_mark_for_a_missing_level_is_none() {
     for text in ["1.797e308", "-1.7976931348623157e308", "1e7", "-1000000.1", "999999999"] {
         let (error, hint) = refused(&format!("ts,a,b\n2024-01-02,1,0\n2024-01-03,1,{text}\n"), None);
@@ -141,17 +169,6 @@ fn names_in_latin_1_are_read() {
         let file = outcome(&given("signals.csv", text), &bars(), &LoadOptions::default()).unwrap();
         same(&file, &[("nivå", &[1.0; 3])]);
     }
-}
-
-#[test]
-fn a_price_beside_strategies_is_none_of_them() {
-    let rows = |header: &str| format!("{header}\n2024-01-02,9,1\n2024-01-03,9,1\n2024-01-04,9,1\n");
-    for header in ["Date,Close,a", "Date,volume,a"] {
-        let file = several(&rows(header)).unwrap();
-        same(&file, &[("a", &[1.0; 3])]);
-        assert!(file.notes[0].contains("columns left aside: "), "{:?}", file.notes);
-    }
-    same(&several("Date,Close\n2024-01-02,1\n2024-01-03,1\n2024-01-04,1\n").unwrap(), &[("Close", &[1.0; 3])]);
 }
 
 #[test]

@@ -15,8 +15,9 @@ const UNNAMED: [&str; 2] = ["__index_level_", "unnamed: "];
 const INDEX: &str = "index";
 /// Names of symbols and of nothing else; other names of them may be a strategy's.
 const SYMBOL: [&str; 5] = ["symbol", "ticker", "tic", "sym", "instrument"];
-/// Columns that often come along with levels and are no levels.
-const OF_BARS: [&str; 8] = ["open", "high", "low", "close", "volume", "price", "adj close", "adj_close"];
+/// Columns that often come along with levels and are no levels, with blanks for what joins their words.
+const OF_BARS: [&str; 9] =
+    ["open", "high", "low", "close", "volume", "price", "adj close", "adjclose", "adjusted close"];
 
 /// Which of the three it is.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,10 +59,21 @@ impl Found {
         let aside: Vec<usize> =
             (0..names.len()).filter(|&i| !frame.is_time(i) && !layout.uses(i) && symbol != Some(i)).collect();
         layout.check_alone(frame, &aside)?;
+        // Such a column could have been a strategy's, were it not for its name.
+        let by_name = |name: &str| matches!(layout, Layout::Wide { .. }) && !frame.has_bars() && is_named_of_bars(name);
         let shown = aside.iter().map(|&i| names[i].as_str());
-        let shown: Vec<&str> = shown.filter(|name| !name.is_empty() && !name.starts_with(UNNAMED[0])).collect();
-        let note = || format!("{}: columns left aside: {}", frame.path().display(), listed(&shown));
-        let notes = if shown.is_empty() { vec![] } else { vec![note()] };
+        let shown = shown.filter(|name| !name.is_empty() && !name.starts_with(UNNAMED[0]));
+        let (named, shown): (Vec<&str>, Vec<&str>) = shown.partition(|name| by_name(name));
+        let path = frame.path().display();
+        let mut notes = Vec::new();
+        if !shown.is_empty() {
+            notes.push(format!("{path}: columns left aside: {}", listed(&shown)));
+        }
+        if !named.is_empty() {
+            let are = if named.len() == 1 { "is named as one" } else { "are named as those" };
+            let aside = "of bars and left aside; a strategy needs another name";
+            notes.push(format!("{path}: {} {are} {aside}", listed(&named)));
+        }
         Ok(Self { layout, symbol, notes })
     }
 }
@@ -109,8 +121,14 @@ impl Layout {
 /// Whether a column that is no level says so by its name: part of a bar, an index.
 fn is_known_aside(frame: &Frame, column: usize) -> bool {
     let name = frame.names()[column].to_lowercase();
-    let of_bars = frame.is_of_bars(column) && frame.has_bars() || OF_BARS.contains(&name.as_str());
+    let of_bars = frame.is_of_bars(column) && frame.has_bars() || is_named_of_bars(&name);
     of_bars || name.is_empty() || name == INDEX || UNNAMED.iter().any(|unnamed| name.starts_with(unnamed))
+}
+
+/// Whether a name is one of a bar's parts and of hardly anything else.
+fn is_named_of_bars(name: &str) -> bool {
+    let name = name.trim_matches(['<', '>']).to_lowercase().replace(['_', '.'], " ");
+    OF_BARS.contains(&name.split_whitespace().collect::<Vec<_>>().join(" ").as_str())
 }
 
 /// The column of symbols. A name that may be a strategy's as well is one of symbols where text stands below it; numbers
@@ -124,7 +142,8 @@ fn symbol(frame: &Frame, wide: bool) -> Result<Option<usize>, SignalsError> {
     if wide { Err(SignalsError::SymbolOrStrategy { spot: Spot::of_name(frame, column) }) } else { Ok(None) }
 }
 
-/// Every column that is neither time nor symbol nor part of a bar, each with a name of its own.
+/// Every column that is neither time nor symbol nor part of a bar, each with a name of its own. Columns that are named
+/// as parts of a bar are strategies where there are no others.
 fn strategies(frame: &Frame, symbol: Option<usize>) -> Result<Vec<usize>, SignalsError> {
     let names = frame.names();
     let is_index =
@@ -134,10 +153,8 @@ fn strategies(frame: &Frame, symbol: Option<usize>) -> Result<Vec<usize>, Signal
     let is_other = |i: usize| frame.is_time(i) || symbol == Some(i) || frame.has_bars() && frame.is_of_bars(i);
     let is_one = |i: &usize| !(is_other(*i) || is_symbol(&names[*i]) || is_index(&names[*i]));
     let mut columns: Vec<usize> = (0..names.len()).filter(is_one).collect();
-    // A price beside levels is none; a file of nothing else is taken at its word.
-    let is_price = |i: &usize| OF_BARS.contains(&names[*i].to_lowercase().as_str());
-    if columns.iter().any(|i| !is_price(i)) {
-        columns.retain(|i| !is_price(i));
+    if !columns.iter().all(|&i| is_named_of_bars(&names[i])) {
+        columns.retain(|&i| !is_named_of_bars(&names[i]));
     }
     if columns.is_empty() {
         return Err(SignalsError::no_column(frame, "levels"));
