@@ -17,7 +17,7 @@ use gigabar_market::resample::length_ns;
 use gigabar_market::synth::{MarketConfig, PlantedConfig, RandomWalkConfig, Session, market, planted, random_walk};
 use gigabar_market::time::iso;
 use gigabar_market::whole::Unfinished;
-use gigabar_market::write::{self, Target};
+use gigabar_market::write::{self, Target, WriteError};
 use serde::Serialize;
 
 /// Hourly bars from 2020 on; not many more have time stamps of 64-bit nanoseconds.
@@ -35,7 +35,7 @@ pub(crate) fn check(args: &DataCheckArgs, printer: Printer) -> anyhow::Result<()
         if let Some((path, mut file)) = args.html.as_deref().zip(page) {
             file.write_all(check_page::render(&files, config.data.tz.as_deref()).as_bytes())
                 .and_then(|()| file.keep())
-                .with_context(|| path.display().to_string())?;
+                .map_err(|error| unwritten(path, error))?;
             printer.say(format_args!("page: {}", path.display()));
         }
         anyhow::Ok((files, apart))
@@ -61,7 +61,17 @@ pub(crate) fn check(args: &DataCheckArgs, printer: Printer) -> anyhow::Result<()
 
 /// Begun before a long file is read; it never replaces a file.
 fn begin_page(page: &Path) -> anyhow::Result<Unfinished> {
-    Unfinished::begin_new(page).with_context(|| format!("{}: cannot be created", page.display()))
+    Unfinished::begin_new(page).map_err(|error| unwritten(page, error))
+}
+
+/// Why a page was not written, and what to do about it.
+fn unwritten(page: &Path, error: io::Error) -> anyhow::Error {
+    let path = page.to_owned();
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => WriteError::Exists { path }.into(),
+        io::ErrorKind::ResourceBusy => WriteError::Busy { path }.into(),
+        _ => WriteError::Io { path, source: error }.into(),
+    }
 }
 
 /// With `--json` an error is an object on stdout too: `{"error": …, "hint": …}`.

@@ -86,7 +86,8 @@ fn check_of_several_files_and_its_page() {
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
     assert_eq!(page.matches("<svg").count(), 5);
     let again = bench.run("data check us.parquet --html page.html");
-    assert!(shown(&again).contains("page.html: cannot be created"), "{}", shown(&again));
+    let want = "error: page.html: exists already\n\nhint: give another name, or move the file away\n";
+    assert!(shown(&again).contains(want), "{}", shown(&again));
     let both = bench.run("data check us.parquet always.csv --json");
     assert!(
         shown(&both).contains("exit 2") && shown(&both).contains("both have bars at 2020-01-01T14:30:00Z"),
@@ -130,8 +131,8 @@ fn an_impossible_place_is_refused_before_anything_is_read() {
         ("data convert none.csv --out nowhere/x.csv", "nowhere/x.csv: cannot be written"),
         ("data convert none.csv --out there.csv/x.parquet", "there.csv/x.parquet: cannot be written"),
         ("data synth market --config none.toml --out there.csv", "there.csv: exists already"),
-        ("data check none.csv --html there.html", "there.html: cannot be created"),
-        ("data check none.csv --html nowhere/x.html", "nowhere/x.html: cannot be created"),
+        ("data check none.csv --html there.html", "there.html: exists already"),
+        ("data check none.csv --html nowhere/x.html", "nowhere/x.html: cannot be written"),
     ] {
         let text = shown(&bench.run(words));
         assert!(text.starts_with("exit 2") && text.contains(want) && !text.contains("none."), "{words}\n{text}");
@@ -178,7 +179,7 @@ fn json_is_never_empty() {
     split(&bench, "bars.csv", 120);
     bench.write("empty.csv", "").write("rubbish.csv", "what\never\n").write("header.csv", "date,close\n");
     for (words, want) in [
-        ("none.csv", "none.csv: cannot be read"),
+        ("none.csv", "none.csv: cannot be read: "),
         ("empty.csv", "empty.csv: is empty"),
         ("rubbish.csv", "rubbish.csv"),
         ("header.csv", "header.csv"),
