@@ -261,9 +261,9 @@ Strategies:
                                    makes the expected annual volatility the target, in steps, at most cap
 All but the first three take long_only=true.
 
-Grids: a value may be a range, 5..50 or 5..50:5, or a list, 5|10|20..40:5. Every allowed set trades the bars; the best by --sort is
-shown in full, with the number of sets counted in its deflated Sharpe ratio. With --windows a set's Sharpe ratio is the mean over
-the windows, 0 in one without a trade. A grid has at most 10,000,000 combinations.
+Grids: a value may be a range, 5..50 or 5..50:5, or a list, 5|10|20..40:5. Every allowed set trades the bars; the best by
+--sort is shown in full, with the number of sets counted in its deflated Sharpe ratio. With --windows a set's Sharpe ratio is the
+mean over the windows, 0 in one without a trade. A grid has at most 10,000,000 combinations.
 
 Signals: CSV or Parquet; level 1 is fully long, -1 fully short, nothing is flat. One strategy: columns ts,level. Several: ts and
 a column per strategy, or ts,strategy,level; all are traded and compared, the best by --sort is shown in full. Rows match the

@@ -6,7 +6,7 @@ use super::RunReport;
 
 /// How bars without volume are traded all the same.
 pub const VOLUME_LEFT_OUT: &str =
-    "to trade them too, leave the volume out: --columns with `-` for it, as in --columns ts,open,high,low,close,-";
+    "to trade them too, leave the volume out: --columns ts,open,high,low,close,- (`-` skips a column)";
 
 /// How many orders were refused, and why; nothing where none was.
 pub fn refused_orders(run: &RunReport) -> Option<String> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::{Bench, shown};
 
 const HEADER: &str = "ts,open,high,low,close,volume\n";
-const HINT: &str = "leave the volume out: --columns with `-` for it, as in --columns ts,open,high,low,close,-";
+const HINT: &str = "leave the volume out: --columns ts,open,high,low,close,- (`-` skips a column)";
 
 /// 400 bars whose price swings; those for which `silent` holds have volume 0.
 fn swings(silent: impl Fn(usize) -> bool) -> String {
