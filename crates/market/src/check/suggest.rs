@@ -56,23 +56,22 @@ pub(super) fn suggestions(table: &Table, options: &LoadOptions, report: &DataRep
 }
 
 /// What no flag mends: bars that another source must confirm, and bars that lack.
-fn odd_bars(report: &DataReport) -> impl Iterator<Item = String> {
-    let splits = report.likely_splits.len();
-    let at = |finding: &Finding| finding.examples.first().map_or_else(String::new, |e| e.line.to_string());
-    let place = report.counted;
-    let jumps = Finding { count: report.jumps.count.saturating_sub(splits), ..report.jumps.clone() };
-    [
+fn odd_bars(report: &DataReport) -> Vec<String> {
+    let mut jumps = report.jumps.clone();
+    jumps.count = jumps.count.saturating_sub(report.likely_splits.len());
+    jumps.examples.retain(|example| !example.text.ends_with(" split"));
+    let odd = [
         (&jumps, "jumps that are no splits", "compare the closes with another source, and mend a wrong digit"),
         (&report.spikes, "spikes", "compare the high or low with another source, and mend it: stops would fill there"),
         (&report.stale, "runs of equal bars", "delete those in which the market did not trade"),
         (&report.frozen, "frozen closes", "fetch these bars again: a feed stood still"),
         (&report.missing_weekdays, "missing days", "fetch them again, unless the market was closed"),
-    ]
-    .into_iter()
-    .filter(|(finding, ..)| finding.count > 0)
-    .map(|(finding, what, remedy)| format!("{what}, {place} {} first: {remedy}", at(finding)))
-    .collect::<Vec<_>>()
-    .into_iter()
+    ];
+    let first = |finding: &Finding| {
+        finding.examples.first().map_or_else(String::new, |e| format!(" ({} {} first)", report.counted, e.line))
+    };
+    let found = odd.into_iter().filter(|(finding, ..)| finding.count > 0);
+    found.map(|(finding, what, remedy)| format!("{what}{}: {remedy}", first(finding))).collect()
 }
 
 /// Whether adjusted closes move from closes as far as the smallest split does, so that they may know of the splits.

@@ -58,6 +58,24 @@ fn a_wrong_digit_in_high_or_low_alone_is_found() {
 }
 
 #[test]
+fn odd_bars_come_with_what_to_do() {
+    let first = |report: &DataReport| report.suggestions.first().cloned().unwrap_or_default();
+    let spike = of(|rows| rows[250].1[1] *= 10.0);
+    assert!(first(&spike).starts_with("spikes (line 252 first): compare the high or low"), "{:?}", spike.suggestions);
+    // A split, then a wrong digit: the split is not among what to mend.
+    let jumps = of(|rows| {
+        for (_, prices, volume) in &mut rows[100..] {
+            prices.iter_mut().for_each(|price| *price /= 2.0);
+            *volume *= 2.0;
+        }
+        rows[300].1.iter_mut().for_each(|price| *price *= 7.3);
+    });
+    assert_eq!(jumps.likely_splits.len(), 1, "{:?}", jumps.jumps);
+    let found = jumps.suggestions.iter().find(|text| text.starts_with("jumps that are no splits"));
+    assert!(found.unwrap().starts_with("jumps that are no splits (line 302 first): "), "{:?}", jumps.suggestions);
+}
+
+#[test]
 fn a_close_that_stands_while_opens_move_is_found() {
     let frozen = of(|rows| {
         let close = rows[249].1[3];
