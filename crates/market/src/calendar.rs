@@ -12,9 +12,9 @@ const SIX_DAYS: f64 = 313.0;
 const CALENDAR_DAYS: f64 = 365.0;
 /// Daily bars must span this many days before their Saturdays decide anything.
 const MIN_DAILY_SPAN_NS: i64 = 28 * DAY_NS;
-/// Time of a Saturday or Sunday a file must cover before it counts: less may be Friday's last hours, or Monday's first,
-/// seen from another time zone.
-const MIN_WEEKEND_NS: i64 = 6 * HOUR_NS;
+/// Time of a day of the week a file must cover before it counts: less may be Friday's last hours, or Monday's first, seen
+/// from another time zone.
+const MIN_DAY_NS: i64 = 6 * HOUR_NS;
 
 /// Median distance between neighbouring bars, nanoseconds (the upper of the two middle ones where their number is
 /// even).
@@ -54,11 +54,7 @@ pub fn periods_per_year(ts: &[i64], interval_ns: i64) -> f64 {
     if is_always_open(ts, interval_ns) {
         return CALENDAR_DAYS / days;
     }
-    let days_a_year = if trading_days(ts, interval_ns).iter().filter(|&&trades| trades).count() == 6 {
-        SIX_DAYS
-    } else {
-        SESSION_DAYS
-    };
+    let days_a_year = if n_trading_days(ts, interval_ns) == 6 { SIX_DAYS } else { SESSION_DAYS };
     if days > 1.0 { days_a_year / days } else { days_a_year * median_bars_per_day(ts) }
 }
 
@@ -68,38 +64,49 @@ pub fn periods_per_year(ts: &[i64], interval_ns: i64) -> f64 {
 /// Bars a day or more apart need four weeks to decide, shorter ones six hours of Saturday (or nothing but weekend);
 /// until then the market counts as a session market.
 pub fn is_always_open(ts: &[i64], interval_ns: i64) -> bool {
-    let trades = trading_days(ts, interval_ns);
-    let sundays = ts
-        .first()
-        .zip(ts.last())
-        .map_or(0, |(&first, &last)| covered_ns(first, last.saturating_add(interval_ns))[SUNDAY]);
-    trades[SATURDAY] && (trades[SUNDAY] || sundays < MIN_WEEKEND_NS)
+    let Some(week) = Week::of(ts, interval_ns) else { return false };
+    let (weekday_bars, weekday_ns): (u64, i64) = (week.bars[..5].iter().sum(), week.covered[..5].iter().sum());
+    if weekday_bars == 0 {
+        return week.bars[SATURDAY] > 0;
+    }
+    let usual = 0.5 * weekday_bars as f64 / weekday_ns as f64;
+    let trades = |day: usize| week.density(day).is_some_and(|density| density >= usual);
+    trades(SATURDAY) && (trades(SUNDAY) || week.density(SUNDAY).is_none())
 }
 
-/// On which days of the week, Monday first, the market trades: of Saturday and Sunday, those that hold, per hour covered
-/// by the file, at least half the bars of its weekdays.
-fn trading_days(ts: &[i64], interval_ns: i64) -> [bool; 7] {
-    let mut trades = [true, true, true, true, true, false, false];
-    let (Some(&first), Some(&last)) = (ts.first(), ts.last()) else { return trades };
-    let end = last.saturating_add(interval_ns);
-    if interval_ns >= DAY_NS && end.saturating_sub(first) < MIN_DAILY_SPAN_NS {
-        return trades;
+/// Days of the week that hold more than half the bars, per hour covered, of the one that holds most. Days that are
+/// Monday to Friday where they begin may be Sunday to Thursday in UTC, for a part of the year or all of it: five.
+fn n_trading_days(ts: &[i64], interval_ns: i64) -> usize {
+    let Some(week) = Week::of(ts, interval_ns) else { return 5 };
+    let densities: Vec<f64> = (0..7).filter_map(|day| week.density(day)).collect();
+    let most = densities.iter().copied().fold(0.0, f64::max);
+    densities.into_iter().filter(|density| *density > 0.5 * most).count()
+}
+
+/// What a file holds of each day of the week, Monday first.
+struct Week {
+    bars: [u64; 7],
+    covered: [i64; 7],
+}
+
+impl Week {
+    /// `None` where there is too little to tell days apart.
+    fn of(ts: &[i64], interval_ns: i64) -> Option<Self> {
+        let (first, end) = (*ts.first()?, ts.last()?.saturating_add(interval_ns));
+        if interval_ns >= DAY_NS && end.saturating_sub(first) < MIN_DAILY_SPAN_NS {
+            return None;
+        }
+        let mut bars = [0u64; 7];
+        for &t in ts {
+            bars[weekday(t.div_euclid(DAY_NS))] += 1;
+        }
+        Some(Self { bars, covered: covered_ns(first, end) })
     }
-    let mut bars = [0u64; 7];
-    for &t in ts {
-        bars[weekday(t.div_euclid(DAY_NS))] += 1;
+
+    /// Bars per nanosecond; `None` where the file covers too little of such days.
+    fn density(&self, day: usize) -> Option<f64> {
+        (self.covered[day] >= MIN_DAY_NS).then(|| self.bars[day] as f64 / self.covered[day] as f64)
     }
-    let covered = covered_ns(first, end);
-    let (weekday_bars, weekday_ns): (u64, i64) = (bars[..5].iter().sum(), covered[..5].iter().sum());
-    for day in [SATURDAY, SUNDAY] {
-        let density = bars[day] as f64 / covered[day] as f64;
-        trades[day] = if weekday_bars == 0 {
-            bars[day] > 0
-        } else {
-            covered[day] >= MIN_WEEKEND_NS && density >= 0.5 * weekday_bars as f64 / weekday_ns as f64
-        };
-    }
-    trades
 }
 
 const SATURDAY: usize = 5;
@@ -222,6 +229,13 @@ mod tests {
         assert_eq!((six(SATURDAY), six(SUNDAY)), (313.0, 313.0));
         let monday_to_saturday = market(400, HOUR_NS, |weekday, hour| weekday < 6 && (9..17).contains(&hour));
         assert_eq!(factor(&monday_to_saturday), 313.0 * 8.0);
+        // Weekdays of Tokyo and of London, whose summer days begin on the evening before in UTC, and of Tel Aviv.
+        let weekdays = market(800, DAY_NS, |weekday, _| weekday < 5);
+        let tokyo: Vec<i64> = weekdays.iter().map(|t| t - 9 * HOUR_NS).collect();
+        let summer = |t: i64| (90..300).contains(&((t - MONDAY).div_euclid(DAY_NS) % 365));
+        let london: Vec<i64> = weekdays.iter().map(|&t| if summer(t) { t - HOUR_NS } else { t }).collect();
+        let tel_aviv = market(400, DAY_NS, |weekday, _| !(4..6).contains(&weekday));
+        assert_eq!([factor(&tokyo), factor(&london), factor(&tel_aviv)], [252.0; 3]);
         let seldom = |t: &i64| weekday(t.div_euclid(DAY_NS)) != SUNDAY || t.div_euclid(7 * DAY_NS) % 3 == 0;
         let some_sundays: Vec<i64> = market(400, DAY_NS, |day, _| day != SATURDAY).into_iter().filter(seldom).collect();
         assert_eq!(factor(&some_sundays), 252.0);
