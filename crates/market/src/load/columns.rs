@@ -39,7 +39,7 @@ pub(crate) struct Roles {
 /// Names of the four prices.
 pub(crate) const PRICES: [&str; 4] = ["open", "high", "low", "close"];
 
-const TIME: [&str; 30] = [
+const TIME: [&str; 32] = [
     "timestamp utc",
     "unix",
     "unix timestamp",
@@ -59,6 +59,8 @@ const TIME: [&str; 30] = [
     "date utc",
     "time gmt",
     "begins at",
+    "snapped at",
+    "observation date",
     "start time",
     "start",
     "date",
@@ -71,8 +73,10 @@ const TIME: [&str; 30] = [
     "fecha",
     "data",
 ];
-const OPEN: [&str; 12] = [
+const OPEN: [&str; 14] = [
     "eröffnung",
+    "eroeffnung",
+    "ouverture",
     "eröffn",
     "apertura",
     "otwarcie",
@@ -85,8 +89,10 @@ const OPEN: [&str; 12] = [
     "bidopen",
     "first",
 ];
-const HIGH: [&str; 11] = [
+const HIGH: [&str; 13] = [
     "hoch",
+    "najwyższy",
+    "plus haut",
     "máximo",
     "najwyzszy",
     "high",
@@ -98,10 +104,27 @@ const HIGH: [&str; 11] = [
     "bidhigh",
     "max",
 ];
-const LOW: [&str; 11] =
-    ["tief", "mínimo", "najnizszy", "low", "l", "low price", "lowest price", "price low", "bid low", "bidlow", "min"];
-const CLOSE: [&str; 18] = [
+const LOW: [&str; 13] = [
+    "najniższy",
+    "plus bas",
+    "tief",
+    "mínimo",
+    "najnizszy",
+    "low",
+    "l",
+    "low price",
+    "lowest price",
+    "price low",
+    "bid low",
+    "bidlow",
+    "min",
+];
+const CLOSE: [&str; 22] = [
     "schluss",
+    "kurs",
+    "zamknięcie",
+    "clôture",
+    "cloture",
     "schlusskurs",
     "zuletzt",
     "cierre",

@@ -229,8 +229,8 @@ fn by_header(path: &Path, rows: &[Row], pairs: &[(Role, String)], given: &str) -
             let chosen = pairs.iter().any(|(role, _)| *role == Role::Close);
             let below = &rows[i + 1..];
             let layout = with_header(path, row, roles, below, names)?;
-            let days = layout.roles.clock.is_none() && time_of_day::days(below, layout.roles.time.unwrap_or(0));
-            if let Some((line, names)) = layout.header.as_ref().filter(|_| !chosen && !days) {
+            let daily = time_of_day::one_a_day(below, layout.roles.time.unwrap_or(0));
+            if let Some((line, names)) = layout.header.as_ref().filter(|_| !chosen && !daily) {
                 ticks::check(path, Some(Place::Line(*line)), names, &layout.roles)?;
             }
             return Ok(layout);

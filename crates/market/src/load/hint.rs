@@ -69,7 +69,10 @@ impl LoadError {
                 let first = found.first().map_or("NAME", String::as_str);
                 return Some(format!("choose one, e.g. --symbol {first}"));
             }
-            Self::Fields { .. } | Self::Time { .. } | Self::Missing { .. } | Self::Number { .. } => {
+            Self::Missing { .. } | Self::Number { .. } => {
+                "mend the line, or pass --repair: it drops rows without a price, and counts volumes that are none as 0"
+            }
+            Self::Fields { .. } | Self::Time { .. } => {
                 "mend the line, or pass --repair to drop rows that cannot be read"
             }
             Self::Price { .. } => {

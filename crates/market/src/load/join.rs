@@ -12,6 +12,8 @@ use crate::time::iso;
 
 /// Intervals of one series may differ by this factor: months are not of one length.
 const ALIKE: f64 = 1.2;
+/// Move of a price's logarithm that no night makes.
+const TORN: f64 = 3.0;
 
 /// The wanted rows of one table.
 pub(crate) struct Series<'a> {
@@ -55,6 +57,7 @@ pub(crate) fn join<'a>(mut series: Vec<Series<'a>>, cut: &Cut) -> Result<Joined<
         reordered |= !series.is_sorted_by_key(first);
         series.sort_by_key(first);
         series.windows(2).try_for_each(|pair| compatible(&pair[0], &pair[1]))?;
+        notes.extend(series.windows(2).filter_map(|pair| torn(&pair[0], &pair[1])));
     }
     let mut columns = BarColumns::default();
     let mut lines = Vec::with_capacity(rows);
@@ -84,6 +87,20 @@ fn nameless(series: &[Series<'_>]) -> Option<String> {
     let names: Vec<String> = series.iter().filter(|s| s.rows.symbol.is_none()).map(file_name).collect();
     let (names, verb) = (names.join(", "), if names.len() == 1 { "names" } else { "name" });
     (!names.is_empty()).then(|| format!("{names} {verb} no symbol: the bars are taken to be those of {symbol}"))
+}
+
+/// That prices of one file and the next are of different sizes.
+fn torn(a: &Series<'_>, b: &Series<'_>) -> Option<String> {
+    let (last, first) = (*a.rows.columns.close.last()?, *b.rows.columns.open.first()?);
+    let torn = (first / last).ln().abs() > TORN;
+    torn.then(|| {
+        format!(
+            "from {} to {} the price jumps from {last} to {first}: units or separators may differ (--price-divisor, or \
+             convert one of them)",
+            file_name(a),
+            file_name(b)
+        )
+    })
 }
 
 /// Leaves the volumes out where a file has none: its bars would be taken for bars without trades, and fill no order.

@@ -55,7 +55,7 @@ pub(crate) fn bare(cell: &[u8], comma_is_decimal: bool) -> Number {
 }
 
 fn dressed(text: &str, comma: Comma) -> Number {
-    let bare = text.trim_start_matches(['$', '€', '£']);
+    let bare = text.trim_start_matches(['$', '€', '£']).trim_start();
     let (bare, scale) = match bare.as_bytes().last() {
         Some(b'K' | b'k') => (&bare[..bare.len() - 1], "e3"),
         Some(b'M' | b'm') => (&bare[..bare.len() - 1], "e6"),

@@ -21,7 +21,9 @@ use super::dialect::{Layout, yfinance};
 use super::guard::guarded;
 use super::number::{Comma, Number};
 use super::table::{Fault, FaultKind, Origin, Raw, Table};
+use super::time::DateOrder;
 use super::{LoadError, LoadOptions, Place, ticks, time};
+use crate::time::DAY_NS;
 use column::{Cell, Column};
 use kind::Kind;
 pub(crate) use sheet::Sheet;
@@ -98,8 +100,7 @@ fn layout(path: &Path, file: &File, options: &LoadOptions) -> Result<Layout, Loa
     if let Some(clock) = roles.clock {
         notes.push(format!("{} is the time of day beside {}", names[clock], names[roles.time.unwrap_or(0)]));
     }
-    let days = roles.clock.is_none() && roles.time.is_some_and(|i| Kind::of(&schema.columns()[i]) == Kind::Date);
-    if !days && !close_chosen {
+    if !close_chosen && !roles.time.is_some_and(|time| one_a_day(file, time)) {
         ticks::check(path, None, &names, &roles)?;
     }
     if roles.close_only() {
@@ -124,6 +125,10 @@ fn by_name(file: &File) -> (Vec<String>, Roles, Vec<String>) {
         notes.push(format!("{} is the only column of time stamps", names[*only]));
         roles.time = Some(*only);
     }
+    let unnamed = names.iter().position(|name| name == "__index_level_0__");
+    if let (None, Some(index)) = (roles.time, unnamed.filter(|&i| Kind::of(&schema.columns()[i]) == Kind::Text)) {
+        roles.time = Some(index);
+    }
     time_of_day(file, &mut roles);
     (names, roles, notes)
 }
@@ -134,7 +139,7 @@ fn time_of_day(file: &File, roles: &mut Roles) {
     let columns = file.metadata().file_metadata().schema_descr().columns();
     let kind = |i: usize| Kind::of(&columns[i]);
     match roles.clock {
-        Some(clock) if kind(clock).is_stamp() || is_whole(file, clock) => {
+        Some(clock) if kind(clock).is_stamp() || roles.time.is_some_and(|date| is_whole(file, date, clock)) => {
             (roles.time, roles.clock) = (Some(clock), None);
         }
         Some(clock) if !kind(clock).is_clock_like() => roles.clock = None,
@@ -146,18 +151,52 @@ fn time_of_day(file: &File, roles: &mut Roles) {
     }
 }
 
-/// Whether the first value of a column, of text or of whole numbers, is a stamp with a date.
-fn is_whole(file: &File, column: usize) -> bool {
-    let columns = file.metadata().file_metadata().schema_descr().columns();
-    if !matches!(Kind::of(&columns[column]), Kind::Text | Kind::Integer { .. }) {
+/// Whether the first values of a column, of text or of whole numbers, are stamps with the date that stands beside.
+fn is_whole(file: &File, date: usize, column: usize) -> bool {
+    let kind = Kind::of(&file.metadata().file_metadata().schema_descr().columns()[column]);
+    if !matches!(kind, Kind::Text | Kind::Integer { .. }) {
         return false;
     }
-    let first = || {
-        let mut cells = Vec::new();
-        let read = file.num_row_groups() > 0 && column::Stream::open(file, 0, column)?.next(&mut cells)? > 0;
-        Ok::<_, ParquetError>(if read { Column::of(file, column, cells).first_text() } else { None })
+    let clock = first_values(file, column);
+    match clock.first_text() {
+        Some(text) if kind == Kind::Text => !time::is_clock(text.as_bytes()) && text.len() > 6,
+        Some(_) => {
+            let near = |a: i64, b: i64| a.abs_diff(b) <= 2 * DAY_NS as u64;
+            let [stamp, day] = [&clock, &first_values(file, date)].map(first_moment);
+            stamp.zip(day).is_some_and(|(stamp, day)| near(stamp, day))
+        }
+        None => false,
+    }
+}
+
+/// Some thousand values of a column, from the first on; none where they cannot be read.
+fn first_values(file: &File, column: usize) -> Column {
+    let mut cells = Vec::new();
+    let mut read = || {
+        (0..file.num_row_groups().min(1))
+            .try_for_each(|group| column::Stream::open(file, group, column)?.next(&mut cells).map(drop))
     };
-    first().ok().flatten().is_some_and(|text| !time::is_clock(text.as_bytes()) && text.len() > 6)
+    if read().is_err() {
+        cells.clear();
+    }
+    Column::of(file, column, cells)
+}
+
+fn first_moment(column: &Column) -> Option<i64> {
+    moments(column).next()
+}
+
+/// What a column's values are taken as, wall clocks as UTC, day before month.
+fn moments(column: &Column) -> impl Iterator<Item = i64> {
+    let mut clock = Clock::new(None);
+    (0..column.len()).filter_map(move |row| clock.instant(column.moment(row, DateOrder::Dmy).ok()?))
+}
+
+/// Whether no date follows itself: one row a day.
+fn one_a_day(file: &File, time: usize) -> bool {
+    let column = first_values(file, time);
+    let days: Vec<i64> = moments(&column).map(|ts| ts.div_euclid(DAY_NS)).collect();
+    days.len() > 1 && days.windows(2).all(|pair| pair[0] != pair[1])
 }
 
 /// Applies `--columns`; whether it says what the close is.

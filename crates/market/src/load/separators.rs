@@ -1,19 +1,22 @@
 //! Whether commas and points in a file's numbers are decimal or part thousands.
 
+use std::collections::HashMap;
+
 use super::columns::PRICES;
 use super::csv::{cell, for_each_record};
 use super::dialect::Layout;
 use super::number::{self, Comma, Evidence, Number, evidence};
 
-/// Decides from the whole file: the first price that reads one way only rules, else how closes move, else the first such
+/// Decides from the whole file: the first price that reads one way only rules, else how prices move, else the first such
 /// volume. With it a note, where no price shows it.
 pub(crate) fn decide(text: &[u8], layout: &Layout) -> (Comma, Option<String>) {
     let mut seen = Seen::default();
     for_each_record(text, layout, |_, record| {
         layout.roles.price.iter().flatten().for_each(|&column| seen.price(cell(record, column)));
         layout.roles.volumes.iter().for_each(|&column| seen.volume(cell(record, column)));
-        if let (None, Some(close)) = (seen.by_price, layout.roles.price[3]) {
-            seen.close(cell(record, close));
+        if seen.by_price.is_none() {
+            let symbol = layout.roles.symbol.map_or(&b""[..], |column| cell(record, column));
+            layout.roles.price.iter().flatten().for_each(|&column| seen.moved(symbol, cell(record, column)));
         }
         seen.by_price.is_none()
     });
@@ -50,12 +53,13 @@ struct Seen {
     open: Option<(u8, String)>,
     n_open: usize,
     n_price: usize,
-    /// The last close, and the greatest move of closes so far, read with a comma for thousands and for decimals.
-    last: Option<[f64; 2]>,
+    /// Of each symbol the last price, and of all the greatest move from price to price, read with a comma for thousands
+    /// and for decimals.
+    last: HashMap<Vec<u8>, [f64; 2]>,
     moves: [f64; 2],
 }
 
-/// Moves of a logarithm of closes that the right reading does not make, and that the wrong one does.
+/// Moves of a logarithm of prices that the right reading does not make, and that the wrong one does.
 const SMOOTH: f64 = 3.0;
 const TORN: f64 = 5.0;
 
@@ -74,19 +78,23 @@ impl Seen {
         }
     }
 
-    fn close(&mut self, text: &[u8]) {
+    fn moved(&mut self, symbol: &[u8], text: &[u8]) {
         let read = |comma| match number::parse(text, comma) {
             Number::Value(value) if value > 0.0 => Some(value.ln()),
             _ => None,
         };
         let (Some(a), Some(b)) = (read(Comma::Thousands), read(Comma::Decimal)) else { return };
         let now = [a, b];
-        if let Some(last) = self.last.replace(now) {
-            (0..2).for_each(|i| self.moves[i] = self.moves[i].max((now[i] - last[i]).abs()));
+        match self.last.get_mut(symbol) {
+            Some(last) => {
+                (0..2).for_each(|i| self.moves[i] = self.moves[i].max((now[i] - last[i]).abs()));
+                *last = now;
+            }
+            None => drop(self.last.insert(symbol.to_owned(), now)),
         }
     }
 
-    /// The reading under which closes move as closes do, where the other makes them jump by a thousand.
+    /// The reading under which prices move as prices do, where the other makes them jump by a thousand.
     fn smoother(&self) -> Option<Comma> {
         match self.moves {
             [thousands, decimal] if thousands < SMOOTH && decimal > TORN => Some(Comma::Thousands),

@@ -79,6 +79,34 @@ fn separators_are_read_as_closes_move() {
 }
 
 #[test]
+fn separators_are_read_as_one_symbol_moves() {
+    let folder = Folder::new();
+    let rows: String = (1..5)
+        .map(|i| format!("A,2024-01-0{i},950,952,948,950\nE,2024-01-0{i},1.20{i},1.209,1.199,1.20{i}\n"))
+        .collect();
+    let path = folder.file("a.csv", format!("Symbol,Date,Open,High,Low,Close\n{rows}"));
+    assert_eq!(load(&path, &with(|o| o.symbol = Some("E".into()))).unwrap().bars.open()[0], 1.201);
+    // Highs alone cross a thousand.
+    let rows = "2024-01-01;980;990;975;985\n2024-01-02;990;1.002;985;990\n2024-01-03;990;1.001;985;995\n";
+    assert_eq!(folder.load(format!("Date;Open;High;Low;Close\n{rows}")).unwrap().bars.high()[1], 1002.0);
+}
+
+#[test]
+fn files_of_other_units_are_told_where_they_meet() {
+    let folder = Folder::new();
+    let file = |name: &str, day: u32, price: f64| {
+        folder.file(name, format!("ts,close\n2024-01-0{day},{price}\n2024-01-0{},{price}\n", day + 1))
+    };
+    let (a, b, c) = (file("a.csv", 1, 1.195), file("b.csv", 3, 1100.0), file("c.csv", 5, 900.0));
+    let notes = load_files(&[&a, &b, &c], &LoadOptions::default()).unwrap().notes;
+    let torn: Vec<&String> = notes.iter().filter(|note| note.contains("the price jumps")).collect();
+    assert!(
+        torn.len() == 1 && torn[0].starts_with("from a.csv to b.csv the price jumps from 1.195 to 1100: "),
+        "{notes:?}"
+    );
+}
+
+#[test]
 fn what_is_not_utf_8_is_read_as_excel_writes_it() {
     let folder = Folder::new();
     let text = b"Datum;Er\xf6ffnung;Hoch;Tief;Schluss\n02.01.2024;1,5;2,5;1,5;2,5\n03.01.2024;2,5;3,5;2,5;3,5\n";

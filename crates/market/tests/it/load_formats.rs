@@ -71,6 +71,8 @@ fn date_and_time_of_day_in_two_columns_of_parquet() {
         let name = format!("{name}.parquet");
         assert_same(&good(&name), &name, "2024-01-15T09:30:00Z");
     }
+    let spans = load(&file("date_time_span.parquet"), &LoadOptions::default()).unwrap_err().to_string();
+    assert!(spans.contains("row 1, column date: \"2024-01-15 34200000000000\" is not a time stamp"), "{spans}");
     assert_eq!(good("date_ns_text.parquet").notes, ["Time is the time of day beside Date"]);
     let berlin = LoadOptions { tz: Some("Europe/Berlin".into()), ..LoadOptions::default() };
     let loaded = load(&file("date_time_text.parquet"), &berlin).unwrap();
@@ -131,6 +133,10 @@ fn trades_with_a_header_are_no_closes() {
     );
     assert_eq!(of("Time,Price,Qty", "2024-01-15 09:30", &chosen), Ok(30));
     assert_eq!(of("Time,Close,Qty", "2024-01-15 09:30", &none), Ok(30));
+    // One row a day is a series of closes, whatever its clock says.
+    let rows: String = (10..30).map(|day| format!("2024-01-{day} 16:00:00,{day},{day},{day}\n")).collect();
+    std::fs::write(&path, format!("Date,Last,Bid,Ask\n{rows}")).unwrap();
+    assert_eq!(load(&path, &none).unwrap().bars.len(), 20);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use jiff::civil::Time;
 use super::super::columns::{self, Roles};
 use super::super::time::{self, DateOrder, Moment};
 use super::Row;
+use crate::time::day;
 
 /// First words of names that say time of day.
 const NAMES: [&str; 9] = ["time", "hour", "hr", "clock", "tod", "timeofday", "uhrzeit", "hora", "godzina"];
@@ -16,7 +17,7 @@ const OTHERS: [&str; 9] = ["high", "low", "close", "last", "end", "trade", "upda
 pub(super) fn find(roles: &mut Roles, names: &[String], below: &[Row], notes: &mut Vec<String>) {
     let Some(date) = roles.time.filter(|_| roles.clock.is_none() && !below.is_empty()) else { return };
     let cells = |column: usize| below.iter().filter_map(move |row| row.fields.get(column)).map(Vec::as_slice);
-    if !days(below, date) {
+    if !cells(date).all(is_day) {
         return;
     }
     let unused: Vec<usize> = (0..names.len()).filter(|&i| !roles.uses(i)).collect();
@@ -35,9 +36,15 @@ pub(super) fn find(roles: &mut Roles, names: &[String], below: &[Row], notes: &m
     notes.push(format!("{} is the time of day beside {}", names[clock], names[date]));
 }
 
-/// Whether a column holds dates without time.
-pub(super) fn days(below: &[Row], column: usize) -> bool {
-    below.iter().filter_map(|row| row.fields.get(column)).all(|cell| is_day(cell))
+/// Whether no date follows itself in a column of stamps or dates: one row a day.
+pub(super) fn one_a_day(below: &[Row], column: usize) -> bool {
+    let date = |row: &Row| match time::parse(row.fields.get(column)?, DateOrder::Dmy)
+        .or_else(|| time::parse(row.fields.get(column)?, DateOrder::Mdy))?
+    {
+        Moment::Civil(at) | Moment::Zoned(at, _) => Some(at.date().to_string()),
+        Moment::Instant(ns) => Some(day(ns)),
+    };
+    below.len() > 1 && below.windows(2).all(|pair| date(&pair[0]) != date(&pair[1]))
 }
 
 /// A date and nothing more.

@@ -80,6 +80,7 @@ apart = {
     "date_time_whole": {"date": [f"{d:%Y-%m-%d}" for d in STAMPS], "time": pa.array(ns, pa.timestamp("us"))},
 }
 apart["date_time_typed"] = {"date": apart["date32_time64"]["date"], "time": pa.array([d.time() for d in STAMPS], pa.time32("s"))}
+apart["date_time_span"] = {"date": apart["date32_time64"]["date"], "time": pa.array(ns - ns.normalize(), pa.duration("ns"))}
 for name, stamps in apart.items():
     pq.write_table(pa.table({**stamps, **PRICES}), f"{name}.parquet")
 pq.write_table(pa.table({"ts": pa.array(utc), "price": PRICES["close"], "size": PRICES["volume"]}), "trades.parquet")
